@@ -12,7 +12,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import pydantic
 import rich.console
@@ -42,6 +42,8 @@ class AnalyseConfig(engine_factory.NetworkChoice):
     """Also tell how often people of this rating, 1400 to 2400, play the largest losses."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched and solved."""
+
+    NO_EFFECT: ClassVar = engine_settings.ANALYSES_ALONE
 
 
 def main(argv: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ play` and *Load deck* in `azo web`. `azo book build --help` and so on list the f
 
 import pathlib
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 import rich.console
@@ -43,6 +43,8 @@ class BuildConfig(engine_factory.NetworkChoice):
     growth: book_building.GrowthConfig = book_building.GrowthConfig()
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched."""
+
+    NO_EFFECT: ClassVar = engine_settings.ANALYSES_ALONE
 
 
 class ShowConfig(pydantic.BaseModel, frozen=True, extra="forbid"):

@@ -16,8 +16,8 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pydantic
 import rich.console
@@ -27,7 +27,7 @@ import tyro
 
 from azo.games import import_paths, setting_types
 from azo.storage import files
-from azo.training import validation
+from azo.training import typed_settings, validation
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the messages of XLA
@@ -55,6 +55,26 @@ _CLEARER = (  # parts of tyro's messages, and what replaces them
 )
 
 
+class Flags(NamedTuple):
+    """The flags of a command, as they were typed."""
+
+    base: Any  # the settings of `--config FILE`, None without one
+    tree: dict[str, Any]  # all settings, defaults included, as nested dictionaries
+    typed: dict[str, Any]  # those that were typed, by full names
+
+
+def validated(kind: type[validation.Settings], flags: Flags) -> validation.Settings:
+    """Returns the settings that flags give; see `parse`."""
+    for name in typed_settings.replaced_limits(kind, flags.typed):
+        _set(flags.tree, name, None)
+    settings = validation.validate(kind, flags.tree, None)
+    notes = typed_settings.check([settings], flags.typed)
+    own_check = getattr(settings, "check_typed", None)
+    for line in [*notes, *(own_check(flags.typed) if own_check else ())]:
+        print(line, file=sys.stderr)
+    return settings
+
+
 def parse(
     kind: type[validation.Settings],
     argv: Sequence[str],
@@ -63,13 +83,17 @@ def parse(
     description: str | None = None,
     load_file: Callable[[pathlib.Path | None], validation.Settings | None] | None = None,
     opens_networks: bool = True,
-) -> validation.Settings:
+    finish: Callable[[Any, Flags], Any] = validated,
+) -> Any:
     """Returns the settings of a command from its flags; ValueError, one line, names a wrong one.
 
     `--help` prints the description, by default the docstring of the class, and all flags, and
     exits. `load_file` allows `--config FILE`, and returns its settings, which flags override. A
-    command that `opens_networks` has `--allow-import`; import paths among its flags are allowed.
+    command that `opens_networks` has `--allow-import`; import paths among its flags are allowed. A
+    flag without an effect is wrong, see `typed_settings`. Lines on flags that hold only in part go
+    to standard error. `finish` makes the result from the class and its flags.
     """
+    names = _names_of_flags(kind)
     flags, default = [*_flag_names(kind), "--help"], None
     if opens_networks:
         argv = _allow_imports(kind, argv)
@@ -85,7 +109,8 @@ def parse(
 
     # Without flags there is nothing to read, and tyro would take 0.05 s.
     if not argv and not any(field.is_required() for field in kind.model_fields.values()):
-        return default or validation.validate(kind, {}, None)
+        tree = {} if default is None else default.model_dump()
+        return finish(kind, Flags(default, tree, {}))
     options: dict[str, Any] = {} if default is None else {"default": default}
 
     framed = io.StringIO()
@@ -108,7 +133,41 @@ def parse(
         own = [flag for flag in flags if flag != _ALLOW_IMPORT]
         example = "--config NAME" if load_file is not None else f"{own[0]} VALUE"
         raise ValueError(f"unexpected argument '{unknown[0]}'. Give settings as flags: {example}")
-    return validation.validate(kind, tree, None)
+    return finish(kind, Flags(default, tree, _typed(kind, argv, names, tree)))
+
+
+def _typed(
+    kind: type[pydantic.BaseModel],
+    argv: Sequence[str],
+    names: Mapping[str, str],
+    tree: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Returns the settings that were typed, by full names; a list is typed as a whole."""
+    typed = {}
+    for word in argv:
+        flag = re.sub(r"\.\d+(\..*)?$", "", word.partition("=")[0].replace("_", "-"))
+        positive = re.sub(r"(^--|\.)no-", r"\1", flag)
+        name = names.get(flag) or names.get(positive)
+        if name is not None:
+            typed[name] = _get(tree, name)
+    for name, field in kind.model_fields.items():
+        is_positional = tyro.conf.Positional in field.metadata
+        if is_positional and name in tree and tree[name] != field.get_default():
+            typed[name] = tree[name]
+    return typed
+
+
+def _get(tree: Any, name: str) -> Any:
+    for part in name.split("."):
+        tree = tree[part]
+    return tree
+
+
+def _set(tree: Any, name: str, value: Any) -> None:
+    *sections, setting = name.split(".")
+    for part in sections:
+        tree = tree[part]
+    tree[setting] = value
 
 
 def _take_config_flag(argv: Sequence[str]) -> tuple[pathlib.Path | None, list[str]]:
@@ -264,16 +323,22 @@ def _nearest_flag(name: str, flags: Sequence[str]) -> str:
     return f"There are: {', '.join(in_section or groups)}"
 
 
-def _flag_names(kind: type[pydantic.BaseModel], prefix: str = "--") -> list[str]:
-    """Returns the flags of settings, those of sections after `--SECTION.`."""
-    names = []
+def _flag_names(kind: type[pydantic.BaseModel]) -> list[str]:
+    """Returns the flags of settings."""
+    return list(_names_of_flags(kind))
+
+
+def _names_of_flags(kind: type[pydantic.BaseModel], prefix: str = "") -> dict[str, str]:
+    """Returns the full names of settings by their flags, those of sections `--SECTION.SETTING`."""
+    names: dict[str, str] = {}
     for name, field in kind.model_fields.items():
         annotation, marks = field.annotation, field.metadata
         if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
-            names += _flag_names(annotation, f"{prefix}{name}.")
+            names |= _names_of_flags(annotation, f"{prefix}{name}.")
         elif not any(mark in (tyro.conf.Positional, tyro.conf.Suppress) for mark in marks):
             own = [mark.name for mark in marks if getattr(mark, "name", None)]
-            names.append(prefix + (own[0] if own else name).replace("_", "-"))
+            flag = prefix + (own[0] if own else name)
+            names[f"--{flag.replace('_', '-')}"] = prefix + name
     return names
 
 

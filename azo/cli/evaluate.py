@@ -25,8 +25,8 @@ With `--json`, each match and each row of the table is one JSON object.
 import dataclasses
 import json
 import pathlib
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Annotated, Any, ClassVar
 
 import jax
 import pydantic
@@ -42,11 +42,13 @@ from azo.lab import (
     tournament_file,
 )
 from azo.lab.tournament import backends, openings
-from azo.play.engine.engine_settings import EngineConfig
+from azo.play.engine.engine_settings import WITHOUT_PONDERING, EngineConfig
 from azo.search import settings
-from azo.training import network_files
+from azo.training import network_files, typed_settings
 
 _OPPONENT = "rollouts:100"
+_IN_MATCHES = setting_types.needs("exact", ())
+_WITH_SETS = setting_types.needs_other("exact", ())
 _NO_SOLVER = EngineConfig(solve_empties=0, probe_nodes=0)  # at the root
 # A line of text, and the object that `--json` prints in its place, if any.
 _Output = Iterator[tuple[str, dict[str, Any] | None]]
@@ -83,6 +85,42 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of PLAYER if it is engine:NETWORK."""
     against: EngineConfig = _NO_SOLVER
     """Settings of OPPONENT if it is engine:NETWORK."""
+
+    NO_EFFECT: ClassVar = {
+        f"{section}.{name.removeprefix('engine.')}": reason
+        for section in ("engine", "against")
+        for name, reason in WITHOUT_PONDERING.items()
+    }
+    NEEDS: ClassVar[setting_types.Table] = {
+        "num_games": (_IN_MATCHES,),
+        "opening_plies": (_IN_MATCHES, setting_types.needs("openings", None)),
+        "openings": (_IN_MATCHES,),
+        "limit": (_WITH_SETS,),
+        "solve_empties": (_WITH_SETS,),
+        "engine.score_share": (_IN_MATCHES,),  # analyses maximise the score, and draw no moves
+        "engine.temperature": (_IN_MATCHES,),
+        **{f"against.{name}": (_IN_MATCHES,) for name in EngineConfig.model_fields},
+    }
+
+    def check_typed(self, typed: Collection[str]) -> list[str]:
+        """Raises ValueError at a setting of an engine that its player does not use."""
+        for name in typed:
+            section, _, own = name.partition(".")
+            if section not in ("engine", "against"):
+                continue
+            player, config = {
+                "engine": (self.first, self.engine),
+                "against": (self.second, self.against),
+            }[section]
+            flag = typed_settings.as_flag(name, getattr(config, own))
+            named = engine_player.parse(player, config)
+            if named is None:
+                raise ValueError(f"{flag} has no effect with {player}: it needs engine:NETWORK")
+            if own == "num_simulations" and named.config.num_simulations != config.num_simulations:
+                raise ValueError(f"{flag} has no effect with {player}, which has its own number")
+            if own == "num_simulations" and self.simulations:
+                raise ValueError(f"{flag} has no effect with --simulations: leave one of them out")
+        return []
 
 
 def main(argv: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ analysis engine; see docs/protocols.md. Messages go to standard error.
 
 import os
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numba
 
@@ -27,6 +28,8 @@ class JsonConfig(engine_factory.NetworkChoice):
     # end either, and took 22 ms a position in place of 3.
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig(probe_nodes=10_000)
     """How positions are searched and solved."""
+
+    NO_EFFECT: ClassVar = engine_settings.ANALYSES_ALONE
 
 
 def main(argv: Sequence[str]) -> int:

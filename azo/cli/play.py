@@ -12,11 +12,12 @@ import os
 import pathlib
 import sys
 from collections.abc import Sequence
+from typing import ClassVar
 
 import rich.console
 
 from azo.cli import command_line
-from azo.play.engine import engine_factory, live_engine
+from azo.play.engine import engine_factory, engine_settings, live_engine
 from azo.play.protocols import deck, kept_game, line_reader, terminal
 
 _MAX_SHOWN = 1000  # characters of a line that are repeated after the prompt
@@ -27,6 +28,8 @@ class TerminalConfig(engine_factory.PlayConfig):
 
     play: terminal.Sides = "black"
     """Which side you play; with none azo plays itself."""
+
+    NO_EFFECT: ClassVar = engine_settings.WITHOUT_PONDERING
 
 
 def main(argv: Sequence[str]) -> int:

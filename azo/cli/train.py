@@ -16,12 +16,12 @@ from typing import Any
 
 from azo.cli import command_line
 from azo.games import import_paths, setting_types
-from azo.training import config, curriculum, interruption, metrics
+from azo.training import config, curriculum, interruption, metrics, typed_run, typed_settings
 
 
 def main(argv: Sequence[str]) -> int:
     """Trains until the last iteration or a request to stop; returns the exit code."""
-    _train(load(argv))
+    _train(_load(argv))
     return 0
 
 
@@ -62,25 +62,33 @@ def run_training(
     import_paths.allow(allow_imports)
     if folder is not None:
         changes["run.folder"] = str(folder)
-    run = config.with_settings(config.load_file(pathlib.Path(recipe)), changes)
-    _train(run, on_event)
+    typed = typed_run.apply(config.load_file(pathlib.Path(recipe)), changes, typed_settings.as_name)
+    _train(typed, on_event)
+    run = typed.settings
     last = config.of_phase(run, len(run.curriculum) - 1) if run.curriculum else run
     return last.run.folder
 
 
-def _train(settings: config.Config, on_event: metrics.OnEvent = lambda event: None) -> None:
+def _train(typed: typed_settings.Typed, on_event: metrics.OnEvent = lambda event: None) -> None:
+    for note in typed.notes:
+        print(note, flush=True)
     # By name, since training can be read, and can run, without the laboratory.
     run_matches = importlib.import_module("azo.lab.run_matches")
     with interruption.StopRequest() as stop:
-        curriculum.train(settings, stop, run_matches.RunMatches, on_event)
+        curriculum.train(typed.settings, stop, run_matches.RunMatches, on_event)
 
 
 def load(argv: Sequence[str]) -> config.Config:
-    """Returns the settings of a run, from a settings file and flags; see `command_line.parse`."""
+    """Returns the settings of a run, from a settings file and flags."""
+    return _load(argv).settings
+
+
+def _load(argv: Sequence[str]) -> typed_settings.Typed:
     return command_line.parse(
         config.Config,
         argv,
         prog="azo train",
         description=__doc__,
         load_file=lambda path: config.load_file(path or config.DEFAULT_CONFIG),
+        finish=lambda _, flags: typed_run.apply(flags.base, flags.typed),
     )

@@ -9,12 +9,13 @@ with, endings and openings, for a phone or for no network.
 
 import pathlib
 import time
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Collection, Sequence
+from typing import Annotated, ClassVar
 
 import pydantic
 
 from azo.cli import command_line
+from azo.games import setting_types
 from azo.lab import extras
 from azo.play.engine import engine_factory, engine_settings
 
@@ -34,6 +35,20 @@ class WebConfig(engine_factory.PlayConfig):
     """Open the page in a browser."""
     export: pathlib.Path | None = None
     """Write a page to practise with into this folder, which needs no server, and end."""
+
+    NO_EFFECT: ClassVar = engine_settings.WITHOUT_PONDERING
+    NEEDS: ClassVar[setting_types.Table] = {
+        name: (setting_types.needs("export", None),)
+        for name in (
+            *engine_factory.PlayConfig.model_fields.keys() - {"engine"},
+            *(f"engine.{name}" for name in engine_settings.EngineConfig.model_fields),
+            *("host", "port", "names", "open"),
+        )
+    }
+
+    def check_typed(self, typed: Collection[str]) -> list[str]:
+        """See `NetworkChoice.check_typed`; the level is only the first one of the page."""
+        return engine_factory.NetworkChoice.check_typed(self, typed)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -2,7 +2,7 @@
 
 import functools
 import importlib
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -26,6 +26,12 @@ class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Reversed Othello: the side with fewer discs wins."""
     start: str | None = None
     """Start position as text, size * size characters of X, O and -, then a space and the mover."""
+
+    NEEDS: ClassVar[setting_types.Table] = {
+        "size": (setting_types.needs("name", "othello"),),
+        "is_reversed": (setting_types.needs("name", "othello"),),
+        "start": (setting_types.needs("name", "othello"),),
+    }
 
 
 def variant_of(config: GameConfig) -> variant.Variant:

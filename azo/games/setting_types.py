@@ -36,6 +36,33 @@ PositiveFloat = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
 
 
+@dataclasses.dataclass(frozen=True)
+class Needs:
+    """What another setting must be for a setting to have an effect.
+
+    A settings class lists these beside its fields, in `NEEDS`: for the name of a setting, what it
+    needs, all of it. Names are relative to the class.
+    """
+
+    setting: str
+    values: tuple[Any, ...] = ()  # it must have one of these
+    excluded: tuple[Any, ...] = ()  # or none of these
+    alternatives: tuple["Needs", ...] = ()  # each of which is enough too
+
+
+Table = Mapping[str, tuple[Needs, ...]]
+
+
+def needs(setting: str, *values: Any) -> Needs:
+    """Returns the need of one of some values."""
+    return Needs(setting, values=values)
+
+
+def needs_other(setting: str, *excluded: Any, alternatives: tuple[Needs, ...] = ()) -> Needs:
+    """Returns the need of another value than these."""
+    return Needs(setting, excluded=excluded, alternatives=alternatives)
+
+
 def is_traced(value: object) -> bool:
     """Returns whether a value is an array of JAX, known or only when the program runs."""
     return hasattr(value, "aval")

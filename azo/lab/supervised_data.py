@@ -3,8 +3,10 @@
 Errors in files or settings are ValueErrors that name the place.
 """
 
+import operator
 import pathlib
-from typing import Annotated, Literal
+from collections.abc import Collection
+from typing import Annotated, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +21,17 @@ from azo.learning import network, pretraining, replay, supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
 from azo.search import improvement
-from azo.training import checkpoint_folder, network_files, orbax_calls
+from azo.training import (
+    checkpoint_folder,
+    network_files,
+    orbax_calls,
+    typed_settings,
+    validation,
+)
 
+_BY_SEARCH = setting_types.needs("source", "search")
+_OF_GAMES = setting_types.needs_other("source", "runs")
+_WITH_TABLES = setting_types.needs_other("network.kind", "residual")
 _UNIFORM = 1e9  # a temperature that makes every prior uniform to the last bit
 _COLUMNS = ("board", "policy", "value", "score", "iteration")  # of `replay.Rows`
 
@@ -58,9 +69,30 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     learner: LearnerConfig = LearnerConfig(schedule="cosine", num_steps=50)
     search: improvement.SearchConfig = improvement.SearchConfig()
 
+    NO_EFFECT: ClassVar = {
+        "search.prior_temperature": "--source search gives all moves one prior",
+        "search.symmetry": "--source search evaluates positions unchanged",
+    }
+    NEEDS: ClassVar[setting_types.Table] = {
+        "files": (setting_types.needs("source", "files", "runs"),),
+        "num_games": (setting_types.needs("source", "random", "search"),),
+        "player": (_BY_SEARCH,),
+        "max_opening_plies": (_BY_SEARCH,),
+        "examples.keep_under_8": (_OF_GAMES,),
+        "examples.keep_under_16": (_OF_GAMES,),
+        "learner.policy_weight": (setting_types.needs_other("source", "random"),),
+        "learner.table_feature_rate": (_WITH_TABLES,),
+        "learner.table_logit_rate": (_WITH_TABLES,),
+        **{f"game.{name}": (_OF_GAMES,) for name in registry.GameConfig.model_fields},
+        **{f"search.{name}": (_BY_SEARCH,) for name in improvement.SearchConfig.model_fields},
+    }
 
-def check(settings: SuperviseConfig) -> SuperviseConfig:
-    """Returns settings that fit their source of games; raises ValueError with one line."""
+
+def check(settings: SuperviseConfig, typed: Collection[str] = ()) -> SuperviseConfig:
+    """Returns settings that fit their source of games; raises ValueError with one line.
+
+    Those that were `typed`, by full names, stay.
+    """
     if settings.source == "files" and settings.game != registry.GameConfig(size=8):
         raise ValueError("remove --game.*: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
@@ -69,7 +101,7 @@ def check(settings: SuperviseConfig) -> SuperviseConfig:
         what = "archives of games" if settings.source == "files" else "the folders of runs"
         raise ValueError(f"--source {settings.source} needs {what}: name them first")
     if settings.source == "runs":
-        return _as_run(settings)
+        return _as_run(settings, typed)
     if settings.source != "random":
         return settings
     # Random moves teach no policy.
@@ -77,16 +109,28 @@ def check(settings: SuperviseConfig) -> SuperviseConfig:
     return settings.model_copy(update={"learner": without_policy})
 
 
-def _as_run(settings: SuperviseConfig) -> SuperviseConfig:
-    """Returns settings with the game and search of the first run, and what else has its default."""
+def _as_run(settings: SuperviseConfig, typed: Collection[str]) -> SuperviseConfig:
+    """Returns settings with the game and search of the first run, and what else has its default.
+
+    Of the network and the learner, typed settings stay.
+    """
     run, default = network_files.load_settings(settings.files[0]), SuperviseConfig()
+    own = [name for name in typed if name.startswith(("network.", "learner."))]
+    untyped = settings
+    for name in own:
+        value = operator.attrgetter(name)(default)
+        untyped = typed_settings.replaced(untyped, name, value)
     changes = {"game": run.game, "search": run.search}
-    if settings.network == default.network:
+    if untyped.network == default.network:
         changes["network"] = run.network
-    if settings.learner == default.learner:
+    if untyped.learner == default.learner:
         kept = default.learner.model_dump(include={"schedule", "num_steps"})
         changes["learner"] = run.learner.model_copy(update=kept)
-    return settings.model_copy(update=changes)
+    changed = settings.model_copy(update=changes)
+    for name in own:
+        value = operator.attrgetter(name)(settings)
+        changed = typed_settings.replaced(changed, name, value)
+    return validation.validate(SuperviseConfig, changed.model_dump(), None)
 
 
 def prepare(

@@ -6,14 +6,14 @@ endings give further lines, so that learning can begin at the end of the game. T
 all of them within an iteration.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import othello, protocol
+from azo.games import othello, protocol, setting_types
 from azo.solver.device import batched
 
 MAX_EMPTIES = 14  # A solution takes about six times as long with two more empty squares.
@@ -33,6 +33,12 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Fewest empty squares of a random ending."""
     max_empties: Empties = 10
     """Most empty squares of a random ending."""
+
+    NEEDS: ClassVar[setting_types.Table] = {
+        "adjudicate_empties": (setting_types.needs("num_positions", 0),),
+        "min_empties": (setting_types.needs_other("num_positions", 0),),
+        "max_empties": (setting_types.needs_other("num_positions", 0),),
+    }
 
     @pydantic.model_validator(mode="after")
     def _check_range(self) -> "EndingsConfig":

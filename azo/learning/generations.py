@@ -5,7 +5,7 @@ match of the learner's network against the actor's at the end of a generation. T
 replaces the actor's if it passes.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 import scipy.stats
@@ -14,6 +14,7 @@ from azo.games import setting_types
 
 IterationKind = Literal["play_and_learn", "play", "learn"]
 _SIGNIFICANCE_LEVEL = 0.05
+_WITH_GATE = setting_types.needs("is_enabled", True)
 MAX_FAILURES = 5  # in a row, after which new games are played in any case
 
 
@@ -65,6 +66,14 @@ class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     after_failure: Literal["play", "learn"] = "play"
     """After a failure: play new games with the old network, or learn without new games. The fifth
     failure in a row leads to new games in any case."""
+
+    NEEDS: ClassVar[setting_types.Table] = {
+        "num_games": (_WITH_GATE,),
+        "num_simulations": (_WITH_GATE,),
+        "test": (_WITH_GATE,),
+        "threshold": (_WITH_GATE, setting_types.needs("test", "threshold")),
+        "after_failure": (_WITH_GATE,),
+    }
 
 
 def next_iteration(

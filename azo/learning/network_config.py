@@ -1,12 +1,14 @@
 """Settings of the networks."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pydantic
 
 from azo.games import patterns, setting_types
 
 Precision = Literal["auto", "float32", "bfloat16"]
+_OF_PATTERNS = setting_types.needs_other("kind", "residual")
+_OF_TOWER = setting_types.needs_other("kind", "patterns")
 
 
 class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -66,6 +68,24 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Batch normalisation after every convolution, or none."""
     precision: Precision = "auto"
     """Precision of the tower's convolutions; auto: float32 on the CPU, bfloat16 elsewhere."""
+
+    # A class of the user's may use all of them.
+    NEEDS: ClassVar[setting_types.Table] = {
+        **{f"patterns.{name}": (_OF_PATTERNS,) for name in PatternsConfig.model_fields},
+        "num_blocks": (_OF_TOWER, setting_types.needs("block_channels", ())),
+        "num_channels": (_OF_TOWER,),
+        "block_channels": (_OF_TOWER,),
+        "input": (_OF_TOWER,),
+        "heads": (_OF_TOWER,),
+        "policy_network": (_OF_TOWER,),
+        "policy_channels": (_OF_TOWER, setting_types.needs("policy_network", "head")),
+        "policy_units": (_OF_TOWER, setting_types.needs("policy_network", "head")),
+        "policy_mlp_units": (_OF_TOWER, setting_types.needs("policy_network", "mlp")),
+        "value_channels": (_OF_TOWER,),
+        "value_units": (_OF_TOWER,),
+        "normalisation": (_OF_TOWER,),
+        "precision": (_OF_TOWER,),
+    }
 
     @pydantic.model_validator(mode="after")
     def _check_heads(self) -> "NetworkConfig":

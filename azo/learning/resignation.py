@@ -6,7 +6,7 @@ and whether that player won. The threshold in use is the highest with a share of
 below `max_false_positives` (Silver et al., 2017, https://doi.org/10.1038/nature24270).
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import flax.struct
 import jax
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from azo.games import protocol
+from azo.games import protocol, setting_types
 
 # Possible thresholds, ascending.
 THRESHOLDS = -np.arange(99, 0, -1, dtype=np.float32) / 100
@@ -32,6 +32,14 @@ class ResignationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Share of games that are always played to their end, to measure false positives."""
     max_false_positives: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.05
     """Upper bound of the share of resigned games that the player would have won."""
+
+    NEEDS: ClassVar[setting_types.Table] = {
+        "played_out_share": (setting_types.needs("is_enabled", True),),
+        "max_false_positives": (
+            setting_types.needs("is_enabled", True),
+            setting_types.needs_other("played_out_share", 1),
+        ),
+    }
 
 
 @flax.struct.dataclass

@@ -3,7 +3,7 @@
 The reward belongs to the player who moved. A discount of -1 changes the point of view.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import chex
 import jax
@@ -24,6 +24,10 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """lambda: 1 for the result, 0 for the search's value one ply later."""
     average_duplicates: Literal["none", "same"] = "none"
     """Average the targets of equal positions of one actor version."""
+
+    NEEDS: ClassVar[setting_types.Table] = {
+        "trace_decay": (setting_types.needs("value", "lambda"),),
+    }
 
 
 def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:

@@ -3,7 +3,7 @@
 The engine of live games has settings of its own, `play/engine/engine_settings.py`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pydantic
 
@@ -13,6 +13,9 @@ MAX_SIMULATIONS = setting_types.MAX_SIMULATIONS
 # Moves chosen by Q need this share of the visits of the most visited move.
 MUCH_VISITED = 0.1
 VISIT_OFFSET = 50.0  # c_visit of the Gumbel paper: added to the visits
+
+_BY_GUMBEL = setting_types.needs("algorithm", "gumbel")
+_BY_FORMULA = setting_types.needs("algorithm", "puct", "puct_over_visits")
 
 
 class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -56,6 +59,21 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """All but Gumbel: share of Dirichlet noise in the root's prior."""
     root_noise_alpha: Annotated[setting_types.PositiveFloat | None, setting_types.TRACEABLE] = None
     """All but Gumbel: concentration of the noise; None means min(1, 10 / legal moves)."""
+
+    NEEDS: ClassVar[setting_types.Table] = {
+        "virtual_loss": (setting_types.needs_other("leaves_per_step", 1),),
+        "temperature": (setting_types.needs_other("temperature_plies", 0),),
+        "temperature_plies": (setting_types.needs_other("temperature", 0),),
+        "max_considered_actions": (_BY_GUMBEL,),
+        "value_scale": (_BY_GUMBEL,),
+        "move_choice": (_BY_FORMULA,),
+        "c_puct": (_BY_FORMULA,),
+        "root_noise_fraction": (_BY_FORMULA,),
+        "root_noise_alpha": (
+            _BY_FORMULA,
+            setting_types.needs_other("root_noise_fraction", 0),
+        ),
+    }
 
     @pydantic.model_validator(mode="after")
     def _check_together(self) -> "SearchConfig":

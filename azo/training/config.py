@@ -9,7 +9,7 @@ import operator
 import pathlib
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import pydantic
 import tyro
@@ -42,6 +42,17 @@ _LIMITS = {
     "run.max_processor_seconds": ("time/processor_seconds", "processor seconds are used"),
 }
 _NAMED = re.compile(r"\{([^{}]*)(\}?)")
+_WITH_EVALUATIONS = setting_types.needs_other("every", 0)
+_WITH_SELFPLAY = setting_types.needs("endings.num_positions", 0)
+_WITH_TABLES = setting_types.needs_other("network.kind", "residual")
+_GAMES_OF_MATCHES = setting_types.needs_other(
+    "evaluation.every",
+    0,
+    alternatives=(
+        setting_types.needs("gate.is_enabled", True),
+        setting_types.needs_other("ratings.num_points", 0),
+    ),
+)
 
 
 class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -87,6 +98,13 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None
     """The run ends when a match reaches this score."""
 
+    NEEDS: ClassVar[setting_types.Table] = {
+        "num_games": (_WITH_EVALUATIONS,),
+        "num_simulations": (_WITH_EVALUATIONS,),
+        "opponent": (_WITH_EVALUATIONS,),
+        "until_score": (_WITH_EVALUATIONS,),
+    }
+
     def is_due(self, iteration: int) -> bool:
         """Returns whether to evaluate after an iteration, numbered from 1."""
         return self.every > 0 and iteration % self.every == 0
@@ -102,6 +120,11 @@ class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     a tenth of the time. Each opening is played twice, with both colours."""
     num_simulations: setting_types.Simulations = 100
     """Simulations a move of the network."""
+
+    NEEDS: ClassVar[setting_types.Table] = {
+        "num_games": (setting_types.needs_other("num_points", 0),),
+        "num_simulations": (setting_types.needs_other("num_points", 0),),
+    }
 
     def is_due(self, share: float, rated_share: float) -> bool:
         """Returns whether to rate after a share of the run, last rated after `rated_share`."""
@@ -130,6 +153,25 @@ class Config(azo.learning.run_state.RecipeConfig):
     """Phases, run one after the other; without any there is a single run."""
     origin: Annotated[azo.training.origin.Origin | None, tyro.conf.Suppress] = None
     """What the network learned from besides the rules; a run records it, see `origin`."""
+
+    LIMITS: ClassVar[tuple[str, ...]] = tuple(_LIMITS)
+    NEEDS: ClassVar[setting_types.Table] = {
+        "learner.table_feature_rate": (_WITH_TABLES,),
+        "learner.table_logit_rate": (_WITH_TABLES,),
+        "evaluation.opening_plies": (_GAMES_OF_MATCHES,),
+        "targets.value": (_WITH_SELFPLAY,),
+        "targets.trace_decay": (_WITH_SELFPLAY,),
+        "resignation.is_enabled": (_WITH_SELFPLAY,),
+        **{
+            f"selfplay.{name}": (_WITH_SELFPLAY,)
+            for name in azo.learning.run_state.SelfplayConfig.model_fields
+        },
+        **{
+            f"search.{name}": (_WITH_SELFPLAY,)
+            for name in azo.learning.run_state.SearchConfig.model_fields
+            if name != "score_share"  # also of solved endings
+        },
+    }
 
     @pydantic.model_validator(mode="after")
     def _check_across_sections(self) -> "Config":

@@ -5,7 +5,7 @@ import itertools
 import os
 import pathlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any
 
 import pydantic
@@ -17,7 +17,7 @@ from azo.play.engine import engine_settings, opening_book
 from azo.play.engine.live_engine import Engine
 from azo.play.engine.live_search import Evaluator
 from azo.play.engine.pattern_evaluator import PatternEvaluator
-from azo.training import exported_network, shipped_files, validation
+from azo.training import exported_network, shipped_files, typed_settings, validation
 
 
 class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -30,6 +30,29 @@ class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Without --network: rows and columns of the board."""
     reversed: bool = False
     """Without --network: the side with fewer discs wins."""
+
+    def check_typed(self, typed: Collection[str]) -> list[str]:
+        """Raises ValueError if a network was given beside the board of another one.
+
+        Returns lines on typed settings, by full names, that hold only in part.
+        """
+        if self.network is None or not {"size", "reversed"} & set(typed):
+            return []
+        exported = exported_network.read_settings(shipped_files.find_network(self.network))
+        if exported is None or exported.game.name != "othello":
+            return []  # its loading says more
+        game = registry.variant_of(exported.game)
+        for name, value, own in (
+            ("size", self.size, game.size),
+            ("reversed", self.reversed, game.is_reversed),
+        ):
+            if name in typed and value != own:
+                flag = typed_settings.as_flag(name, value)
+                raise ValueError(
+                    f"{flag} has no effect with --network {self.network}, which plays {game.name}:"
+                    " leave one of them out"
+                )
+        return []
 
     @property
     def network_name(self) -> str:
@@ -49,6 +72,21 @@ class PlayConfig(NetworkChoice):
     """Opening book (see `azo book`); its moves are played while the position is in it."""
     seed: setting_types.Seed = 0
     """Seed of random choices, in the book and at low levels."""
+
+    def check_typed(self, typed: Collection[str]) -> list[str]:
+        """See `NetworkChoice.check_typed`; also compares the level with settings of the search."""
+        notes = super().check_typed(typed)
+        at_level = engine_settings.at_level(self.engine, self.level)
+        for name in typed:
+            section, _, own = name.partition(".")
+            if section != "engine":
+                continue
+            value, used = getattr(self.engine, own), getattr(at_level, own)
+            if value != used:
+                flag = typed_settings.as_flag(name, value)
+                used = typed_settings.text(used)
+                notes.append(f"{flag} holds for analyses; level {self.level} plays with {used}")
+        return notes
 
 
 def load_engine(
@@ -84,7 +122,7 @@ def load_engine(
       seed: of random choices, in the book and at low levels.
       allow_imports: import paths that the files of the network may name, see `azo.load_network`.
       **settings: of the search, see `EngineConfig`: `num_simulations` a move (20,000 by default),
-        `seconds` a move, and others.
+        `seconds` a move, by default in place of `num_simulations`, and others.
 
     Raises:
       ValueError: One line: there is no such network, level, book or setting.
@@ -92,8 +130,14 @@ def load_engine(
     import_paths.allow(allow_imports)
     choice = {"network": network and pathlib.Path(network), "size": size, "reversed": is_reversed}
     play = {"level": level, "book": book and pathlib.Path(book), "seed": seed}
-    tree = {**choice, **play, "engine": PlayConfig().engine.model_dump() | settings}
-    return make_engine(validation.validate(PlayConfig, tree, "load_engine"))
+    limits = typed_settings.replaced_limits(engine_settings.EngineConfig, settings)
+    engine = PlayConfig().engine.model_dump() | dict.fromkeys(limits) | settings
+    config = validation.validate(PlayConfig, {**choice, **play, "engine": engine}, "load_engine")
+    own = engine_settings.EngineConfig.model_fields.keys() & settings
+    typed_settings.check([config.engine], own, typed_settings.as_name)
+    given = {"size": size != NetworkChoice().size, "reversed": is_reversed}
+    config.check_typed([name for name, is_given in given.items() if is_given])
+    return make_engine(config)
 
 
 def make_engine(play: PlayConfig) -> Engine:

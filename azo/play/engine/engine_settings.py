@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import pydantic
 
@@ -20,17 +20,28 @@ class Limits:
     is_analysis: bool = False
 
 
+_WITH_SOLVER = setting_types.needs_other("solve_empties", 0)
+WITHOUT_PONDERING = {"engine.ponder": "azo ponders over GTP and NBoard"}
+"""Reasons why settings have no effect in commands that never search in the opponent's time."""
+ANALYSES_ALONE = WITHOUT_PONDERING | {
+    "engine.score_share": "analyses maximise the final score",
+    "engine.temperature": "analyses draw no moves",
+}
+"""The same for commands that play no moves."""
+
+
 class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """How the engine searches for a move."""
 
     num_simulations: setting_types.PositiveInt | None = 400
     """Simulations a move, in addition to those in the reused tree; None: limited by time only."""
     seconds: setting_types.PositiveFloat | None = None
-    """Time a move; the search ends at the first limit reached."""
+    """Time a move, by default in place of num_simulations; with both given, the search ends at the
+    first limit reached."""
     leaves_per_step: Annotated[int, pydantic.Field(ge=1, le=256)] = 4
     """Leaves that the network evaluates together."""
     c_puct: setting_types.PositiveFloat = 1.0
-    """Weight of exploration in PUCT."""
+    """Weight of exploration in PUCT; analyses, whose values differ less, use two fifths of it."""
     score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
     """Share of the final score in the value that the search for a move maximises; 0: the result
     alone, and the search gives no score. Analyses maximise the score."""
@@ -54,6 +65,12 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Search while the opponent thinks, over GTP and NBoard."""
     temperature: setting_types.NonNegativeFloat = 0.0
     """Above 0, moves are drawn by visits to the power of 1 / temperature."""
+
+    LIMITS: ClassVar[tuple[str, ...]] = ("num_simulations", "seconds")
+    NEEDS: ClassVar[setting_types.Table] = {
+        "score_empties": (_WITH_SOLVER,),
+        "solve_seconds": (_WITH_SOLVER,),
+    }
 
     def limits(self, *, is_analysis: bool = False) -> Limits:
         """Returns the limits of a move, or of an analysis."""
