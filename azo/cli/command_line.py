@@ -58,7 +58,7 @@ _CLEARER = (  # parts of tyro's messages, and what replaces them
 class Flags(NamedTuple):
     """The flags of a command, as they were typed."""
 
-    base: Any  # the settings of `--config FILE`, None without one
+    path: pathlib.Path | None  # of --config
     tree: dict[str, Any]  # all settings, defaults included, as nested dictionaries
     typed: dict[str, Any]  # those that were typed, by full names
 
@@ -94,7 +94,7 @@ def parse(
     to standard error. `finish` makes the result from the class and its flags.
     """
     names = _names_of_flags(kind)
-    flags, default = [*_flag_names(kind), "--help"], None
+    flags, default, path = [*_flag_names(kind), "--help"], None, None
     if opens_networks:
         argv = _allow_imports(kind, argv)
         flags = [_ALLOW_IMPORT, *flags]
@@ -110,7 +110,7 @@ def parse(
     # Without flags there is nothing to read, and tyro would take 0.05 s.
     if not argv and not any(field.is_required() for field in kind.model_fields.values()):
         tree = {} if default is None else default.model_dump()
-        return finish(kind, Flags(default, tree, {}))
+        return finish(kind, Flags(path, tree, {}))
     options: dict[str, Any] = {} if default is None else {"default": default}
 
     framed = io.StringIO()
@@ -133,7 +133,7 @@ def parse(
         own = [flag for flag in flags if flag != _ALLOW_IMPORT]
         example = "--config NAME" if load_file is not None else f"{own[0]} VALUE"
         raise ValueError(f"unexpected argument '{unknown[0]}'. Give settings as flags: {example}")
-    return finish(kind, Flags(default, tree, _typed(kind, argv, names, tree)))
+    return finish(kind, Flags(path, tree, _typed(kind, argv, names, tree)))
 
 
 def _typed(

@@ -4,8 +4,9 @@
     azo train --config azo6 --minutes 4 --run.seed 1
 
 `--config` takes the name of a shipped settings file or the path of a TOML file, and flags override
-it; without it, the settings are those of `azo8`. Ctrl-C, SIGTERM and SIGHUP end the run after the
-current iteration, save it and give exit code 0; the same command resumes it.
+it; without it, the settings are those of `azo8`, or suit the game of `--game.name`. Ctrl-C,
+SIGTERM and SIGHUP end the run after the current iteration, save it and give exit code 0; the same
+command resumes it.
 """
 
 import importlib
@@ -26,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run_training(
-    recipe: str | os.PathLike[str] = "azo8",
+    recipe: str | os.PathLike[str] | None = None,
     settings: Mapping[str, Any] | None = None,
     *,
     folder: str | os.PathLike[str] | None = None,
@@ -42,8 +43,10 @@ def run_training(
     that has not ended resumes it, also after Ctrl-C, which saves the run and lets the call return.
 
     Args:
-      recipe: name of a settings file that comes with azo, or path of a TOML file.
+      recipe: name of a settings file that comes with azo, or path of a TOML file; by default azo8,
+        or one that suits `game.name` of the settings.
       settings: changes by full name, such as `search.num_simulations`; docs/recipes.md has them.
+        They hold for the whole run, in place of what the recipe schedules.
       folder: of the run; by default `runs/` and the name of the recipe. The phases of a curriculum
         have folders of their own in it, and that of the last phase is returned.
       on_event: called with each event of the run as a dictionary, such as `{"event": "iteration",
@@ -62,7 +65,8 @@ def run_training(
     import_paths.allow(allow_imports)
     if folder is not None:
         changes["run.folder"] = str(folder)
-    typed = typed_run.apply(config.load_file(pathlib.Path(recipe)), changes, typed_settings.as_name)
+    path = None if recipe is None else pathlib.Path(recipe)
+    typed = _for_game(path, changes, typed_settings.as_name)
     _train(typed, on_event)
     run = typed.settings
     last = config.of_phase(run, len(run.curriculum) - 1) if run.curriculum else run
@@ -90,5 +94,19 @@ def _load(argv: Sequence[str]) -> typed_settings.Typed:
         prog="azo train",
         description=__doc__,
         load_file=lambda path: config.load_file(path or config.DEFAULT_CONFIG),
-        finish=lambda _, flags: typed_run.apply(flags.base, flags.typed),
+        finish=lambda _, flags: _for_game(flags.path, flags.typed, typed_settings.as_flag),
     )
+
+
+def _for_game(
+    path: pathlib.Path | None, changes: Mapping[str, Any], show: typed_settings.Show
+) -> typed_settings.Typed:
+    """Returns settings for the game that was typed, with all that was typed, and their notes."""
+    typed = typed_settings.leaves(changes)
+    if not any(name.startswith("game.") for name in typed):
+        settings, notes = config.load_file(path or config.DEFAULT_CONFIG), []
+    else:  # by name, as below
+        game_defaults = importlib.import_module("azo.lab.game_defaults")
+        settings, notes = game_defaults.load(path, typed)
+    applied = typed_run.apply(settings, changes, show)
+    return applied._replace(notes=[*notes, *applied.notes])

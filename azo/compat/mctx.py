@@ -1,5 +1,8 @@
 """The policies of mctx (https://github.com/google-deepmind/mctx), with a faster search.
 
+All other public names of mctx are here too, so a program changes its import alone: `import mctx`
+becomes `from azo.compat import mctx`. `stochastic_muzero_policy` and `search` are mctx's own.
+
 mctx itself handles the arguments, draws the noise and computes the results. Only the loop of the
 simulations, which its policies take as an argument, is replaced. Trees are the same, node for node,
 for any rewards and discounts, with two exceptions:
@@ -30,6 +33,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import mctx
+from mctx import *  # noqa: F403
+
+__all__ = list(mctx.__all__)
+__version__ = mctx.__version__
 
 ROOT, UNVISITED = mctx.Tree.ROOT_INDEX, mctx.Tree.UNVISITED
 _Rule = Callable[..., jax.Array]  # selects a move of one node, as in mctx

@@ -20,8 +20,9 @@ _LARGEST_SCORE = 127  # the replay stores scores in 8 bits
 def check_game(game: protocol.Game, *, num_games: int = 16, seed: int = 0) -> None:
     """Plays random games, and checks the protocol on every position of them.
 
-    A symmetry that moves the start position is checked only as a member of the group: permutations
-    whose products are members too. What no game shows stays unchecked, such as who should have won.
+    A symmetry that moves the planes of the start position is checked only as a member of the group:
+    permutations whose products are members too, and which move squares as actions if actions are
+    squares. What no game shows stays unchecked, such as who should have won.
 
     Raises:
       ValueError: A line for each broken promise, with the ply at which it was found first. Calls
@@ -74,6 +75,12 @@ def _constants(game: Any, *_: Any) -> _Promises:
         identity = np.arange(size)
         yield {f"{name} are not permutations": np.sort(table) == identity}
         yield {f"{name} do not begin with the identity": table[0] == identity}
+    if game.has_square_actions:
+        yield {
+            "action_symmetries do not move actions as square_symmetries move squares": (
+                actions[:, :num_squares] == squares
+            )
+        }
     both = np.hstack([squares, actions + num_squares])
     group = {row.tobytes() for row in both}
     is_closed = all(first[second].tobytes() in group for first in both for second in both)
@@ -153,7 +160,7 @@ def _games(game: Any, num_games: int, key: jax.Array) -> _Promises:
         planes_move = np.asarray(planes == seen["planes"]).all(axis=(1, 2, 3))
         legal_moves = np.asarray(mask == legal).all(axis=1) | is_over
         if ply == 0:
-            is_other = ~(planes_move & legal_moves)
+            is_other = ~planes_move
         chosen = [np.asarray(f(jax.random.fold_in(key, ply), position)) for f in choices]
         action = undo[rows, chosen[0][original]]
         action = np.where(legal[rows, action], action, legal.argmax(axis=-1)).astype(np.int32)

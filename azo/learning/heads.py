@@ -25,7 +25,7 @@ class Network(nn.Module):
     """A network: the base of azo's own, and of yours, by `--network.kind package.module:Class`.
 
     A subclass defines `__call__(planes) -> azo.Prediction`, mostly by `self.predict`, for planes
-    `[M, rows, columns, config.num_planes]` bool or float: pieces of the side to move and of the
+    `[M, rows, columns, C]` bool or float, such as `C` = 2: pieces of the side to move and of the
     opponent, with `network.input = "with_moves"` also the moves of both. `azo.check_network` tests
     what azo relies on:
 

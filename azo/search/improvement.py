@@ -19,6 +19,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 import mctx
+import numpy as np
 
 from azo.games import code_identity, protocol, setting_types
 from azo.search import proofs, search_tree, selection, settings, simulation
@@ -29,6 +30,7 @@ SearchConfig = settings.SearchConfig
 
 # Moves sampled by Q: at temperature 1 this difference in Q makes a move e times likelier.
 Q_UNIT = 0.1
+_LOWEST_LOGIT = -1e30  # its exponential is 0; above the logits of illegal moves
 
 
 @flax.struct.dataclass
@@ -135,10 +137,28 @@ def search_moves(
     Any implementation of `protocol.Game` will do. `evaluate` is a pure function of a key and
     positions `[B]` that returns an `azo.Evaluation`: logits `[B, A]` and values `[B]` in [-1, 1],
     for the side to move. The positions are not over. Without `is_greedy`, moves have noise and
-    temperature, as in self-play. ValueError if the positions have other batch axes than `[B]`.
+    temperature, as in self-play.
+
+    Logits may be infinite: legal moves with +inf share the whole prior, those with -inf have none
+    of it, and if all have -inf, they share it. Where `evaluate` gives NaN as the logit of a legal
+    move, or a value that is not finite, the `value` of the result is NaN.
+
+    Raises:
+      ValueError: The positions have other batch axes than `[B]`; or a value is NaN, see above,
+        unless a function around this one is traced.
     """
     fixed, numbers = setting_types.split_numbers(config or SearchConfig())
-    return _search_moves(game, evaluate, key, position, numbers, config=fixed, is_greedy=is_greedy)
+    result = _search_moves(
+        game, evaluate, key, position, numbers, config=fixed, is_greedy=is_greedy
+    )
+    if not isinstance(result.value, jax.core.Tracer):
+        bad = np.flatnonzero(np.isnan(result.value))
+        if bad.size:
+            raise ValueError(
+                "evaluate gives NaN as the logit of a legal move, or a value that is not finite, in"
+                f" the search of position {bad[0]}"
+            )
+    return result
 
 
 @code_identity.jit(static_argnums=(0, 1), static_argnames=("config", "is_greedy"))
@@ -153,7 +173,28 @@ def _search_moves(
     is_greedy: bool,
 ) -> SearchResult:
     config = setting_types.with_numbers(config, numbers)
-    return search(game, evaluate, key, position, config=config, is_greedy=is_greedy)
+    guarded = functools.partial(_guarded, game, evaluate)
+    return search(game, guarded, key, position, config=config, is_greedy=is_greedy)
+
+
+def _guarded(
+    game: protocol.Game, evaluate: Evaluate, key: jax.Array, position: protocol.Position
+) -> Evaluation:
+    """Returns an evaluation whose logits are finite, and whose value is NaN if it is no number.
+
+    Finite evaluations of legal moves keep every bit. What is said of finished games is not read.
+    """
+    evaluation = evaluate(key, position)
+    logits, legal = evaluation.prior_logits, game.legal_mask(position)
+    is_over = game.is_over(position)
+    is_bad = (legal & jnp.isnan(logits)).any(axis=-1) | ~jnp.isfinite(evaluation.value)
+    is_certain = legal & (logits == jnp.inf)
+    logits = jnp.where(
+        is_certain.any(axis=-1, keepdims=True), jnp.where(is_certain, 0.0, -jnp.inf), logits
+    )
+    logits = jnp.where(jnp.isfinite(logits), logits, _LOWEST_LOGIT)
+    value = jnp.where(is_over, 0.0, jnp.where(is_bad, jnp.nan, evaluation.value))
+    return dataclasses.replace(evaluation, prior_logits=logits, value=value)
 
 
 def _visits_of_best(tree: search_tree.Tree, root: mctx.Tree, is_best: jax.Array) -> jax.Array:

@@ -135,22 +135,29 @@ def check_generations(settings: run_state.RecipeConfig) -> None:
         raise ValueError("gate.after_failure is 'learn', but generation.num_samples is 0: set it")
 
 
+def most_added(settings: run_state.RecipeConfig, game: protocol.Game) -> int:
+    """Returns the number of positions that an iteration adds to the replay at worst."""
+    plays, endings = settings.selfplay, settings.endings
+    if endings.num_positions:
+        return endings.num_positions * endings.max_empties
+    # At worst one iteration decides all that waited and all that it played.
+    most = plays.num_games * (game.max_plies + plays.num_plies)
+    most += plays.num_plies * round(plays.num_games * plays.explored_share)
+    return most + plays.num_plies * plays.num_games * endings.adjudicate_empties
+
+
 def check_replay(settings: run_state.RecipeConfig, game: protocol.Game) -> None:
     """Raises ValueError unless the ring holds what an iteration can add."""
     capacity, plays, endings = settings.replay.capacity, settings.selfplay, settings.endings
-    # At worst one iteration decides all that waited and all that it played.
-    most_added = plays.num_games * (game.max_plies + plays.num_plies)
-    most_added += plays.num_plies * round(plays.num_games * plays.explored_share)
-    most_added += plays.num_plies * plays.num_games * endings.adjudicate_empties
     source, name = f"one iteration of {plays.num_games} games", "selfplay.num_games"
     if endings.num_positions:
-        most_added = endings.num_positions * endings.max_empties
         source = f"one iteration of {endings.num_positions} endings"
         name = "endings.num_positions"
-    if capacity < most_added:
+    most = most_added(settings, game)
+    if capacity < most:
         raise ValueError(
             f"replay.capacity is {capacity}, but {source} can add"
-            f" {most_added} positions: raise it to {most_added} or lower {name}"
+            f" {most} positions: raise it to {most} or lower {name}"
         )
     if settings.replay.min_positions > capacity:
         raise ValueError(

@@ -144,7 +144,8 @@ class Config(azo.learning.run_state.RecipeConfig):
     """All settings of a run: of the compiled iteration, and of the host's work around it."""
 
     minutes: Annotated[float, pydantic.Field(ge=2, le=6000)] | None = None
-    """Length of the run, with compilation and matches; learning rate and ratings follow it."""
+    """Length of the run, with matches and compilation, of which at most a quarter of it counts;
+    learning rate and ratings follow it."""
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     ratings: RatingsConfig = RatingsConfig()

@@ -77,11 +77,17 @@ class TrainedNetwork:
     variables: network.Variables  # on the default device, as flax stores them
     settings: config.Config  # of its run
 
+    def __repr__(self) -> str:
+        number = sum(x.size for x in jax.tree.leaves(self.variables))
+        kind = self.settings.network.kind
+        return f"<TrainedNetwork for {self.game.name}: {kind}, {number:,} weights>"
+
 
 def load_network(
     folder: str | os.PathLike[str] = "zero-fast",
     *,
     symmetry: network.Symmetry = "none",
+    is_latest: bool = False,
     allow_imports: Sequence[str] = (),
 ) -> TrainedNetwork:
     """Returns a network from a folder, for programs.
@@ -94,8 +100,11 @@ def load_network(
     [-1, 1]. `search_moves` takes it as its evaluator.
 
     Args:
-      folder: of a run (the best checkpoint, or the latest if none was evaluated), of one checkpoint
-        or of an exported network; or the name of a network that comes with azo.
+      folder: of a run: its checkpoint with the best score in a match, not the latest one, unless
+        there was no match; of one checkpoint or of an exported network; or the name of a network
+        that comes with azo.
+      is_latest: of a run, take the latest checkpoint. Its folder `runs/azo8/checkpoints/ITERATION`
+        names any other one.
       symmetry: evaluate a position unchanged, under a random symmetry of the board, or averaged
         over all symmetries, which takes 8 times as long.
       allow_imports: import paths of games and networks, such as "my_networks:Dense", that the files
@@ -106,7 +115,7 @@ def load_network(
         is not allowed.
     """
     import_paths.allow(allow_imports)
-    variables, settings = load(pathlib.Path(folder))
+    variables, settings = load(pathlib.Path(folder), is_latest=is_latest)
     game = registry.make(settings.game)
     evaluate = network.folded_evaluator(game, settings.network, variables, symmetry=symmetry)
     return TrainedNetwork(game, jax.jit(evaluate), variables, settings)

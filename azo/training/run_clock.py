@@ -8,6 +8,7 @@ from typing import Any
 
 from azo.training import config, metrics
 
+_COMPILATION_SHARE = 0.25  # of the minutes of a run, at most, for what this process compiles
 _RATING_SHARE = 0.1  # of the time of a run, at most, for its ratings
 FEWEST_GAMES = 32
 """Games of each match of a rating, which has a multiple of them."""
@@ -26,6 +27,7 @@ class RunClock:
         self.minutes = metrics.largest(iterations, "time/minutes")  # of wall time, after iterations
         self._start = time.monotonic() - 60 * self.minutes
         self.iteration_seconds = 0.0  # of the latest one
+        self._compilation_seconds = 0.0
         self._rating_minutes = 0.0  # of all ratings
         self._game_minutes = 0.0  # of the latest one, for each of its games
         self._rated_share = 0.0
@@ -44,6 +46,21 @@ class RunClock:
         self.training_seconds += self.iteration_seconds
         self.processor_seconds += time.process_time() - processor_start
         self.minutes = (time.monotonic() - self._start) / 60
+
+    def add_compilation(self, seconds: float) -> float:
+        """Counts time of this process for compilation; returns the seconds that are not counted.
+
+        All of it counts, but at most a quarter of the minutes of the run, so that a short run on a
+        slow machine trains too.
+        """
+        if self._settings.minutes is None:
+            return 0.0
+        most = _COMPILATION_SHARE * 60 * self._settings.minutes
+        old = max(self._compilation_seconds - most, 0.0)
+        self._compilation_seconds += seconds
+        uncounted = max(self._compilation_seconds - most, 0.0) - old
+        self._start += uncounted
+        return uncounted
 
     def add_rating(self, event: Mapping[str, Any]) -> None:
         """Counts a rating."""

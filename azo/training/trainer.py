@@ -6,6 +6,8 @@
 import concurrent.futures
 import contextlib
 import dataclasses
+import pathlib
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
@@ -20,6 +22,7 @@ from azo.learning import generations, loop, network, placement, run_state, stati
 from azo.storage import files
 from azo.training import (
     checkpoint,
+    checkpoint_folder,
     checks,
     config,
     console,
@@ -31,6 +34,9 @@ from azo.training import (
     run_clock,
     shown_games,
 )
+
+_BEFORE_ITERATIONS = {"start", "compilation"}  # events of a run that has learned nothing yet
+_FEW_ITERATIONS = 5
 
 
 class Matches(Protocol):
@@ -81,12 +87,13 @@ def train(
         raise ValueError("the run would have no end: give --minutes 10, or another limit")
     start, carried = network_files.load_start(settings, game)
     teacher = network_files.load_setting("selfplay.teacher", settings.selfplay.teacher, game)
+    run_matches = make_matches(settings, game) if make_matches else None
     with contextlib.ExitStack() as stack:
+        stack.push(_removal_of_unused(settings.run.folder))
         keep = settings.run.keep_checkpoints
         checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
         checkpoints.check_resumable(settings)
         settings = network_files.with_origin(settings, checkpoints)
-        run_matches = make_matches(settings, game) if make_matches else None
         state = placement.begin(
             game,
             settings,
@@ -108,6 +115,23 @@ def train(
         return Trainer(
             settings, game, mesh, actor, run_matches, checkpoints, writer, screen, stop
         ).run(state)
+
+
+def _removal_of_unused(folder: pathlib.Path) -> Callable[..., None]:
+    """Returns what removes a new folder again if the run fails before its first iteration."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+
+    def remove(kind: object, *_: object) -> None:
+        if kind is None or not missing or not folder.is_dir():
+            return
+        with contextlib.suppress(OSError, ValueError):
+            events = {event["event"] for event in metrics.read(folder)}
+            if events <= _BEFORE_ITERATIONS and not checkpoint_folder.all_steps(folder):
+                shutil.rmtree(folder)
+                for path in missing[1:]:
+                    path.rmdir()  # not if another process has written there
+
+    return remove
 
 
 @dataclasses.dataclass
@@ -143,7 +167,7 @@ class Trainer:
         if reason is None and not is_stopped and (kind := self.next_iteration(state)):
             self.write(iteration, [metrics.Event("start", origin.fields(self.mesh.size))])
             self.screen.working("compiling the first iteration")
-            with concurrent.futures.ThreadPoolExecutor(1) as beside:
+            with self.compiling(), concurrent.futures.ThreadPoolExecutor(1) as beside:
                 if self.matches is not None:  # an error comes again in the first rating
                     beside.submit(self.matches.compile_ratings, state)
                 self.compile(kind, state)
@@ -175,7 +199,8 @@ class Trainer:
         """Runs the compiled iteration once; returns the new state and figures for the metrics."""
         kind = self.next_iteration(state)
         assert kind is not None, "a complete generation has ended"
-        settings, program, numbers = self.compile(kind, state)
+        with self.compiling():
+            settings, program, numbers = self.compile(kind, state)
         progress = self.progress(state)
         with self.clock.iteration():
             state, report = program(state, progress, numbers)
@@ -188,6 +213,18 @@ class Trainer:
         }
         self.check_finite(state, report.finite, figures)
         return state, figures
+
+    @contextlib.contextmanager
+    def compiling(self) -> Iterator[None]:
+        """Counts the time of a block as compilation."""
+        start = time.monotonic()
+        yield
+        seconds = time.monotonic() - start
+        if uncounted := self.clock.add_compilation(seconds):
+            flag = f"--minutes {self.settings.minutes:g}"
+            self.screen.note(
+                f"compiling took {seconds:.0f} s, of which {flag} does not count {uncounted:.0f} s"
+            )
 
     def check_finite(
         self, state: run_state.RunState, finite: Mapping[str, bool], figures: Mapping[str, Any]
@@ -390,6 +427,12 @@ class Trainer:
         flags = " ".join(limit.flag for limit in self.used_limits(state) if limit.share >= 1)
         more = f"; the same command with {flags} continues it" if flags else ""
         self.screen.note(f"the run has ended: {reason}{more}")
+        iterations, seconds = int(state.iteration), self.clock.iteration_seconds
+        if self.settings.minutes and seconds and 0 < iterations < _FEW_ITERATIONS:
+            self.screen.note(
+                f"{iterations} iterations only, the last of {seconds:.0f} s: shorter ones have"
+                " fewer selfplay.num_games, selfplay.num_plies or learner.num_steps"
+            )
 
 
 def _score(match: metrics.Event | None) -> float | None:
