@@ -117,7 +117,7 @@ def test_the_browser_refuses_every_connection(visit):
         (
             "d3 f4 c3 d3 c4",
             [{"discs": x} for x in (5.0, 3.0, 0.0, 0.0, 0.0)],
-            [["2", "d6?!", "~3.0"]],
+            [["2", "d6?!", "~3"]],
         ),
         # White loses 4 discs and the win, then 9 discs of a lost game.
         (

@@ -52,8 +52,11 @@ def test_a_loss_is_the_difference_before_and_after_a_move_that_was_not_best():
     ("lost", "mark"),
     [(-2, ""), (1, ""), (2, "?!"), (3, "?!"), (4, "?"), (9, "?"), (10, "??"), (64, "??")],
 )
-def test_a_mark_depends_on_the_discs_lost(lost, mark):
-    evaluations = {0: {"discs": 0.0, "best": "d3"}, 1: {"discs": float(lost)}}
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_mark_depends_on_the_discs_lost(lost, mark, is_exact):
+    """An estimated loss needs one disc more."""
+    kind, lost = ("score", lost) if is_exact else ("discs", float(lost) + (lost > 1))
+    evaluations = {0: {kind: 0, "best": "d3"}, 1: {kind: lost}}
     analysis, _ = analysed("f5", evaluations)
     first = analysis.positions[0]
     assert (first.mark, first.loss_discs) == (mark, max(lost, 0))
@@ -133,7 +136,7 @@ def test_the_table_has_values_for_black():
     rows = [line.split() for line in console.file.getvalue().splitlines()]
     assert [" ".join(row) for row in rows] == [
         "ply move discs black alone prior visits best lost",
-        "1 X f5 +3.1 60 % 55 % 12% 20 d3 ~7.1 ?",
+        "1 X f5 ~+3 60 % 55 % 12% 20 d3 ~7 ?",
         "2 O d6 -4 35 % 50 % 33% 20",
         "end +2 0 % 50 % c3",  # what would come next
     ]
@@ -149,7 +152,7 @@ def test_the_page_needs_nothing_else_and_names_are_text():
     game = json.loads(settings)["analysed"]
     assert (game["moves"], game["note"]) == (["f5", "d6"], "Black </script> & white")
     assert [report["move"] for report in game["reports"]] == ["d3", "d6", "c3"]
-    assert [report["discs"] for report in game["reports"]] == [3.14, 4, 2]
+    assert [report["discs"] for report in game["reports"]] == [3, 4, 2]
 
 
 # The command, with the network that comes with azo.

@@ -48,7 +48,7 @@ def test_the_engine_answers_a_move_and_says_what_it_expects():
     shown = out[out.index("azo (white) plays d6") :]
     assert "\n4  -  -  +  O  X  -  -  -  4   ply 3: black to move\n" in shown
     assert "\n5  -  -  +  O  X  X  -  -  5   last move: d6\n" in shown
-    assert "\n6  -  -  + [O] -  -  -  -  6   azo expects +7.2 discs, wins 78 %\n" in shown
+    assert "\n6  -  -  + [O] -  -  -  -  6   azo expects ~+7 discs, wins 78 %\n" in shown
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def row(lines, moves_then, *said, id, **options):
             id="a pass is played by itself", game=_SMALL, moves=_WITH_PASS[:20], sides="both"),
         row(["level 1", "level"], "", "azo plays at level 1 (beginner)",
             "azo plays at level 1; levels are 1 to 20, and human:1400", id="levels"),
-        row(["analyse"], "f5d6", "2. white d6??: ~32.0 discs, from +12.8 to -19.2 (better: f4)",
+        row(["analyse"], "f5d6", "2. white d6??: ~32 discs, from ~+13 to ~-19 (better: f4)",
             id="an analysis shows the largest loss", moves="f5d6", sides="both",
             evaluations={1: {"value": 0.2, "best": 29}, 2: {"value": 0.3}}),
         row(["f5"], "f5f4", "35-29 to white if both play perfectly (exact)", id="an exact score",
@@ -140,7 +140,7 @@ def test_hints_are_for_the_side_to_move():
     evaluation = {"best": d3, "values": {d3: 0.5}, "visits": {d3: 77}}
     out, _ = played(["hint"], evaluations={0: evaluation})
     row = next(line for line in out.splitlines() if line.startswith("d3"))
-    assert row.split() == ["d3", "+32.0", "75", "%", "77", "d3"]
+    assert row.split() == ["d3", "~+32", "75", "%", "77", "d3"]
 
 
 @pytest.mark.parametrize(("is_reversed", "bound"), [(False, "≤+4"), (True, "≥+4")])

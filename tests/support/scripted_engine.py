@@ -22,6 +22,9 @@ class ScriptedEngine(live_game.LiveGame):
         self.level = engine_settings.NUM_LEVELS
         self.limits = []
 
+    def deep_limits(self, usual):
+        return engine_settings.Limits(1000, is_analysis=True, is_deep=True)
+
     @property
     def play_config(self):
         return engine_settings.at_level(self.config, self.level)
@@ -49,6 +52,7 @@ class ScriptedEngine(live_game.LiveGame):
             score=evaluation.get("score"),
             source="search" if "score" not in evaluation else "exact",
             num_simulations=self.config.num_simulations or 0,
+            is_deep=limits is not None and limits.is_deep,
         )
         if on_progress is not None:
             on_progress(report)

@@ -7,8 +7,6 @@ import rich.table
 from azo.games import variant
 from azo.play.analysis import formatting, game_analysis
 
-_LEAST_LOSS = 0.05  # in discs; less is not shown
-
 
 def outcome(analysis: game_analysis.GameAnalysis) -> str:
     """Returns a sentence on the result of the game."""
@@ -39,7 +37,9 @@ def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
             "" if played is None else f"{played.prior:.0%}",
             "" if played is None else str(played.visits),
             "" if position.best == position.played else formatting.move(position.best, size),
-            _lost(position) if (position.loss_discs or 0.0) >= _LEAST_LOSS else "",
+            formatting.lost(position.loss_discs, is_exact=position.is_loss_exact)
+            if position.loss_discs
+            else "",
             position.mark,
         )
     return rows
@@ -49,11 +49,12 @@ def legend() -> str:
     """Returns the meaning of the columns of `game_table`."""
     marks = ", ".join(f"{mark} {least:.0f}" for least, _, mark in game_analysis.MARKS)
     return (
-        "X black, O white. discs: black's expected final score before the move; a whole number is"
-        " exact. black: chance that black wins, after the search; a draw is half a win. alone: the"
-        " chance by the network without search. prior, visits: of the move played. best: the"
-        " engine's choice, if it differs. lost: discs given away; ~ marks an estimate."
-        f" Marks, by least loss in discs: {marks}; ?? also for a move that loses the result."
+        "X black, O white. discs: black's expected final score before the move; ~ marks an"
+        " estimate, a number without it is exact. black: chance that black wins, after the search;"
+        " a draw is half a win. alone: the chance by the network without search. prior, visits: of"
+        " the move played. best: the engine's choice, if it differs. lost: discs given away."
+        f" Marks, by least loss in discs: {marks} ({game_analysis.MARGIN:.0f} more if estimated);"
+        " ?? also for a move that loses the result."
     )
 
 
@@ -62,9 +63,12 @@ def summary(analysis: game_analysis.GameAnalysis, rating: int | None = None) -> 
     for name, is_black in (("Black", True), ("White", False)):
         side = analysis.summary(is_black=is_black)
         marks = ", ".join(f"{count} {mark}" for mark, count in side.num_marks.items())
+        is_exact = side.loss_discs == side.exact_loss_discs
+        total = f"{'' if is_exact else 'about '}{side.loss_discs:.0f} discs lost"
+        solved = "" if is_exact else f", {side.exact_loss_discs:.0f} of them where solved"
         yield (
             f"{name}: accuracy {side.accuracy:.0%} of {side.num_choices} choices, {marks};"
-            f" {side.loss_discs:.1f} discs lost, {side.exact_loss_discs:.0f} of them where solved."
+            f" {total}{solved}."
         )
     yield "Largest losses:" if analysis.losses else "No move lost anything."
     for position in analysis.losses:
@@ -81,15 +85,18 @@ def loss(position: game_analysis.AnalysedPosition, game: variant.Variant) -> str
     """Returns a sentence on a move that lost discs."""
     lost, is_exact = position.loss_discs or 0.0, position.is_loss_exact
     left = position.discs + (lost if game.is_reversed else -lost)
-    before, after = (f"{x:+.0f}" if is_exact else f"{x:+z.1f}" for x in (position.discs, left))
+    before, after = (
+        formatting.discs(x, round(x) if is_exact else None) for x in (position.discs, left)
+    )
     played, best = (formatting.move(x, game.size) for x in (position.played, position.best))
+    number = formatting.lost(lost, is_exact=is_exact)
     return (
         f"{position.number}. {formatting.colour(position.board)} {played}{position.mark}:"
-        f" {_lost(position)} discs, from {before} to {after} (better: {best})"
+        f" {number} disc{'s' * (lost != 1)}{_result(position)}, from {before} to {after}"
+        f" (better: {best})"
     )
 
 
-def _lost(position: game_analysis.AnalysedPosition) -> str:
-    """Returns discs given away: a whole number if exact, else an estimate such as "~2.4"."""
-    num_discs = position.loss_discs or 0.0
-    return f"{num_discs:.0f}" if position.is_loss_exact else f"~{num_discs:.1f}"
+def _result(position: game_analysis.AnalysedPosition) -> str:
+    probably = "" if position.is_loss_exact else "probably "
+    return f" and {probably}the result" if position.loses_result else ""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import rich.table
 
 from azo.games import notation, variant
+from azo.play.engine import search_report
 from azo.play.engine.search_report import SearchReport
 
 _LINE_MOVES = 6
@@ -22,10 +23,18 @@ def chance(value: float | None) -> str:
 
 
 def discs(expected: float | None, score: int | None) -> str:
-    """Returns an exact score in whole discs, else the expected one; "" if both are None."""
+    """Returns an exact score, or the expected one in whole discs, "~+3"; "" if both are None."""
     if score is not None:
         return f"{score:+d}"
-    return "" if expected is None else f"{expected:+z.1f}"
+    if expected is None:
+        return ""
+    number = round(search_report.rounded(expected))
+    return f"~{number:+d}" if number else "~0"
+
+
+def lost(num_discs: float, *, is_exact: bool) -> str:
+    """Returns discs given away: a whole number, with ~ if it is an estimate."""
+    return f"{'' if is_exact else '~'}{num_discs:.0f}"
 
 
 def move(action: int | None, size: int) -> str:

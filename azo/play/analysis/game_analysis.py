@@ -4,10 +4,15 @@ Values are expected results in [-1, 1] for the side to move, searched with the s
 ply. Positions near the end are solved: their values are exact, and scores are final margins of
 discs. The search tree is kept from ply to ply.
 
-The loss of a move is the sum in discs of the expected scores of its position and of the next one,
-each for its side to move: the search before the move may have visited it only a few times. The
-engine's choice and its images by symmetries of the board lose nothing. `web/static/losses.js` has
-the same rules for the page.
+Expected scores are whole discs: no search is more precise. The loss of a move is the sum in discs
+of the scores of its position and of the next one, each for its side to move: the search before the
+move may have visited it only a few times. The engine's choice and its images by symmetries of the
+board lose nothing. The report of a position has the same number for the move played, so that
+tables, marks, texts and positions to practise agree.
+
+A search of usual length finds mistakes, but does not know their size. So the positions before and
+after each one are searched again, by `Engine.deep_limits`, and only such moves have marks.
+`web/static/losses.js` has the same rules for the page.
 """
 
 import dataclasses
@@ -21,27 +26,39 @@ from azo.formats import game_files
 from azo.games import board_symmetry, notation, variant
 from azo.games.host import live_game
 from azo.play.analysis import reasons
-from azo.play.engine import engine_factory, engine_settings, live_engine, live_search
+from azo.play.engine import (
+    engine_factory,
+    engine_settings,
+    live_engine,
+    live_search,
+    search_report,
+)
 from azo.play.engine.search_report import SearchReport
 
 # Least loss in discs, least loss in expected result, and the mark of a move that reaches either. So
 # a move that turns a win into a draw or a loss always has the worst mark.
 MARKS = ((10.0, 1.0, "??"), (4.0, 0.75, "?"), (2.0, math.inf, "?!"))
+# By so much more a loss that is not exact has to reach them, so that a longer search agrees.
+MARGIN, RESULT_MARGIN = 1.0, 0.5
 _RESULT_LOST = 1.0  # a loss in expected result that changes who wins
 _NUM_LOSSES = 10  # listed as the largest
+# Least loss by usual searches, in discs or in expected result, with which positions are searched
+# again.
+_DOUBTED, _RESULT_DOUBTED = 2.0, 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class AnalysedPosition(SearchReport):
     """One position of the game, as its search reports it; without moves if the game is over."""
 
-    discs: float  # expected final score, or the exact one
+    discs: float  # expected final score in whole discs, or the exact one
     number: int = 0  # ply, 1 for the first move
     played: int | None = None  # None for the last position
     # Of the played move: at least 0, and 0 for the engine's choice.
     loss: float | None = None  # expected result that it gives away, from 0 to 2
-    loss_discs: float | None = None  # discs that it gives away, exact or expected
+    loss_discs: float | None = None  # whole discs that it gives away, exact or expected
     is_loss_exact: bool = False  # both positions are solved
+    is_loss_firm: bool = False  # both are solved or searched deeply
 
     @property
     def best(self) -> int | None:
@@ -50,10 +67,23 @@ class AnalysedPosition(SearchReport):
 
     @property
     def mark(self) -> str:
-        """The mark of the played move: `??`, `?`, `?!` or nothing."""
-        discs, result = self.loss_discs or 0.0, self.loss or 0.0
+        """The mark of the played move: `??`, `?`, `?!` or nothing, also as long as it is unsure."""
+        if not self.is_loss_firm:
+            return ""
+        discs, result = self._surely_lost
         marks = (mark for least, lost, mark in MARKS if discs >= least or result >= lost)
         return next(marks, "")
+
+    @property
+    def loses_result(self) -> bool:
+        """Whether the played move turns a win into a draw or a loss, or a draw into a loss."""
+        return self.is_loss_firm and self._surely_lost[1] >= _RESULT_LOST
+
+    @property
+    def _surely_lost(self) -> tuple[float, float]:
+        """The least loss of the played move in discs and in expected result."""
+        discs, result = self.loss_discs or 0.0, self.loss or 0.0
+        return (discs, result) if self.is_loss_exact else (discs - MARGIN, result - RESULT_MARGIN)
 
     def chance(self, rating: int, actions: Iterable[int]) -> float:
         """Returns the chance that people of a rating play one of some actions."""
@@ -111,7 +141,7 @@ class GameAnalysis:
         """The ten largest losses: moves that changed who wins, then the others, by discs."""
 
         def rank(position: AnalysedPosition) -> tuple[bool, float]:
-            return (position.loss or 0.0) < _RESULT_LOST, -(position.loss_discs or 0.0)
+            return not position.loses_result, -(position.loss_discs or 0.0)
 
         lost = (position for position in self.positions if position.loss_discs)
         return tuple(sorted(lost, key=rank)[:_NUM_LOSSES])
@@ -172,24 +202,39 @@ def analyse(
 ) -> GameAnalysis:
     """Analyses the engine's game from its start to its present position.
 
-    The limits are those of the engine's settings. `on_position` is called with the number of
-    analysed positions. If `is_stopped` returns True, the analysis ends without the later positions.
+    The limits are those of the engine's settings, and of its `deep_limits` for positions around
+    mistakes. `on_position` is called with the number of analysed positions. If `is_stopped` returns
+    True, the analysis ends without the later positions.
     """
     start, actions = engine.start, engine.actions
-    limits = engine.config.limits(is_analysis=True)
+    usual = engine.config.limits(is_analysis=True)
+    deep = engine.deep_limits(usual)
     positions: list[AnalysedPosition] = []
+
+    def has_to_stop() -> bool:
+        return is_stopped is not None and is_stopped()
+
+    def search(ply: int, limits: engine_settings.Limits) -> AnalysedPosition:
+        engine.new_game(start, actions[:ply])  # a replay, which keeps the tree
+        if engine.is_over:
+            report = end_report(engine)
+        elif limits.is_deep:
+            report = engine.think(limits, is_stopped=is_stopped)
+            report = dataclasses.replace(report, people=positions[ply].people)
+        else:
+            report = engine.with_people(engine.think(limits, is_stopped=is_stopped))
+        played = actions[ply] if ply < len(actions) else None
+        return AnalysedPosition(**vars(search_report.whole(report)), number=ply + 1, played=played)
+
     try:
-        for number, played in enumerate((*actions, None), start=1):
-            # A replay, which keeps the tree.
-            engine.new_game(start, actions[: number - 1])
-            if engine.is_over:
-                report = end_report(engine)
-            else:
-                report = engine.with_people(engine.think(limits, is_stopped=is_stopped))
-            positions.append(AnalysedPosition(**vars(report), number=number, played=played))
+        for ply in range(len(actions) + 1):
+            positions.append(search(ply, usual))
+            while (doubted := _doubted(positions, engine.game)) and not has_to_stop():
+                for again in doubted:
+                    positions[again] = search(again, deep)
             if on_position is not None:
-                on_position(number)
-            if is_stopped is not None and is_stopped():
+                on_position(ply + 1)
+            if has_to_stop():
                 break
     finally:
         if engine.actions != actions:
@@ -204,21 +249,65 @@ def end_report(live: live_game.LiveGame) -> SearchReport:
     return SearchReport(live.board, live.game.pass_action, (), *values, "exact")
 
 
+def _doubted(positions: Sequence[AnalysedPosition], game: variant.Variant) -> list[int]:
+    """Returns the plies before and after the last mistake that need a deeper search."""
+    for ply in range(len(positions) - 1, 0, -1):
+        around = range(ply - 1, ply + 1)
+        weak = [number for number in around if not positions[number].is_firm]
+        if weak:
+            loss, discs = _loss(positions[ply - 1], positions[ply], game)
+            if discs >= _DOUBTED or loss >= _RESULT_DOUBTED:
+                return weak
+    return []
+
+
 def _with_losses(
     positions: Sequence[AnalysedPosition], game: variant.Variant
 ) -> tuple[AnalysedPosition, ...]:
     """Returns the positions with the cost of each move."""
     complete: list[AnalysedPosition] = []
     for before, after in itertools.pairwise(positions):
-        assert before.played is not None
-        loss = loss_discs = 0.0
-        squares = np.array(list(notation.board_text(before.board, game.size))[: game.size**2])
-        if not board_symmetry.are_equivalent(squares, before.played, before.action):
-            discs = before.discs + after.discs
-            loss = max(before.value + after.value, 0.0)
-            loss_discs = max(-discs if game.is_reversed else discs, 0.0)
+        loss, loss_discs = _loss(before, after, game)
         is_exact = before.score is not None and after.score is not None
-        complete.append(
-            dataclasses.replace(before, loss=loss, loss_discs=loss_discs, is_loss_exact=is_exact)
+        position = dataclasses.replace(
+            before,
+            loss=loss,
+            loss_discs=loss_discs,
+            is_loss_exact=is_exact,
+            is_loss_firm=before.is_firm and after.is_firm,
         )
+        complete.append(_with_played(position, after, game))
     return (*complete, positions[-1])
+
+
+def _loss(
+    before: AnalysedPosition, after: AnalysedPosition, game: variant.Variant
+) -> tuple[float, float]:
+    """Returns what the move between two positions gives away: expected result, and discs."""
+    assert before.played is not None
+    squares = np.array(list(notation.board_text(before.board, game.size))[: game.size**2])
+    if board_symmetry.are_equivalent(squares, before.played, before.action):
+        return 0.0, 0.0
+    discs = before.discs + after.discs
+    return max(before.value + after.value, 0.0), max(-discs if game.is_reversed else discs, 0.0)
+
+
+def _with_played(
+    position: AnalysedPosition, after: AnalysedPosition, game: variant.Variant
+) -> AnalysedPosition:
+    """Returns a position whose report of the played move has its loss, and the line after it."""
+    if position.played == position.action or position.score is not None:
+        return position  # the engine's choice, or exact
+    assert position.loss is not None
+    assert position.loss_discs is not None
+    assert position.played is not None
+    moves = {move.action: move for move in position.moves}
+    moves[position.played] = dataclasses.replace(
+        moves[position.played],
+        value=position.value - position.loss,
+        discs=position.discs + (1 if game.is_reversed else -1) * position.loss_discs,
+        line=(position.played, *(after.line if after.moves else ())),
+    )
+    best, is_reversed = moves[position.action], game.is_reversed
+    ordered = search_report.by_discs([*moves.values()], is_reversed=is_reversed, best=best)
+    return dataclasses.replace(position, moves=ordered)

@@ -18,6 +18,7 @@ class Limits:
     ends_early: bool = False  # on a clock: when no other move can catch the best one
     # Search for discs, also where the move is forced, and solve every move near the end.
     is_analysis: bool = False
+    is_deep: bool = False  # of an analysis: long enough for marks
 
 
 _WITH_SOLVER = setting_types.needs_other("solve_empties", 0)

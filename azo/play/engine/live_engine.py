@@ -26,6 +26,11 @@ from azo.solver.host import endgame
 
 _MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early ends
 _SOLVER_SHARE = 0.5  # of the time of a move
+# Simulations of a position whose score decides on a mark: docs/play.md tells how many marks hold.
+_DEEP = 20_000
+# Networks that need JAX are slow: they get so many times the usual simulations, at most as many.
+_DEEP_FACTOR = 4
+_DEEP_SECONDS = 16  # times the usual time, if it is limited
 
 
 class Engine(live_game.LiveGame):
@@ -79,6 +84,14 @@ class Engine(live_game.LiveGame):
     def _analysis_search(self) -> live_search.LiveSearch:
         return live_search.LiveSearch(self.evaluator, engine_settings.for_analysis(self.config))
 
+    def deep_limits(self, usual: Limits) -> Limits:
+        """Returns the limits of an analysis whose scores decide on marks, by those of others."""
+        number, seconds = usual.num_simulations, usual.seconds
+        if number is not None:
+            most = _DEEP if self.evaluator.simulate else min(_DEEP, _DEEP_FACTOR * number)
+            number = max(number, most)
+        return Limits(number, seconds and _DEEP_SECONDS * seconds, is_analysis=True, is_deep=True)
+
     def _search_for(self, limits: Limits) -> live_search.LiveSearch:
         """Returns the search for a move, or the one of analyses, at the present position."""
         search = self._analysis_search if limits.is_analysis else self._play_search
@@ -116,12 +129,17 @@ class Engine(live_game.LiveGame):
         deadline = math.inf if limits.seconds is None else start + limits.seconds
         search.grow(Limits(num_simulations=0))
 
+        least_deep = self.deep_limits(limits).num_simulations
+
         def report(num_simulations: int = 0) -> SearchReport:
+            known = search.report(by_discs=not is_move)
+            visits = 1 + sum(move.visits for move in known.moves)  # 1 of the position itself
             return dataclasses.replace(
-                search.report(by_discs=not is_move),
+                known,
                 num_simulations=num_simulations,
                 num_evaluations=search.num_evaluations - num_before,
                 seconds=time.perf_counter() - start,
+                is_deep=not is_move and least_deep is not None and visits >= least_deep,
             )
 
         if is_move and self._rating:
@@ -148,6 +166,8 @@ class Engine(live_game.LiveGame):
                 progress_seconds=progress_seconds,
             )
         )
+        if limits.is_deep and not (is_stopped is not None and is_stopped()):
+            final = dataclasses.replace(final, is_deep=True)
         if is_move:
             final = dataclasses.replace(final, action=self._choice(final))
         if solution is None:

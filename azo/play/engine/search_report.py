@@ -54,6 +54,12 @@ class SearchReport:
     seconds: float = 0.0
     # Of each action the chances that people play it, by `engine_settings.PEOPLE_RATINGS`.
     people: Mapping[int, Sequence[float]] = dataclasses.field(default_factory=dict)
+    is_deep: bool = False  # searched by `Engine.deep_limits`, or by at least as many simulations
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether the score is exact, or its search was long enough for marks."""
+        return self.is_deep or self.score is not None
 
     @property
     def line(self) -> tuple[int, ...]:
@@ -80,6 +86,20 @@ def likely_utility(value: float, size: int) -> float:
     share = min(max((1 + value) / 2, 1e-9), 1 - 1e-9)
     utility = deviation * statistics.NormalDist().inv_cdf(share)
     return min(max(utility, -(size**2)), size**2)
+
+
+def whole(report: SearchReport) -> SearchReport:
+    """Returns a report with expected scores in whole discs: a search is no more precise."""
+    return dataclasses.replace(_whole(report), moves=tuple(map(_whole, report.moves)))
+
+
+def _whole(item: _Report) -> _Report:
+    return item if item.discs is None else dataclasses.replace(item, discs=rounded(item.discs))
+
+
+def rounded(discs: float) -> float:
+    """Returns whole discs; halves are rounded away from 0, so that both sides have one number."""
+    return math.copysign(math.floor(abs(discs) + 0.5), discs) + 0.0
 
 
 def move_json(move: MoveReport, size: int) -> dict[str, Any]:

@@ -59,6 +59,8 @@ class ThinkRequest(GameRequest, frozen=True, extra="forbid"):
     num_simulations: Annotated[int, pydantic.Field(ge=1, le=MAX_SIMULATIONS)] = 400
     """Simulations of "advise"."""
     seconds: Annotated[float, pydantic.Field(gt=0, le=MAX_SECONDS)] = 10.0
+    is_deep: bool = False
+    """Of "advise": search long enough for a mark, whatever the number of simulations."""
 
 
 def offer_json(game: variant.Variant, network: str) -> dict[str, Any]:
@@ -135,11 +137,13 @@ def text_json(
 
 
 def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:
-    """Returns a search report with moves as text."""
+    """Returns a search report with moves as text, and expected scores in whole discs."""
+    report = search_report.whole(report)
     names = ("value", "raw_value", "discs", "score", "source", "num_simulations", "seconds")
     return {
         "move": notation.action_text(report.action, size),
         **{name: getattr(report, name) for name in names},
+        "is_deep": report.is_deep,
         "moves": [search_report.move_json(move, size) for move in report.moves],
         "people": {
             notation.action_text(action, size): [round(chance, 3) for chance in chances]

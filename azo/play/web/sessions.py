@@ -9,6 +9,7 @@ after a turn.
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import logging
 import threading
@@ -65,6 +66,8 @@ class PageSession:
                 is_stopped=lambda: is_stopped() or time.monotonic() >= deadline, **watch
             )
         limits = Limits(request.num_simulations, seconds, is_analysis=True)
+        if request.is_deep:
+            limits = dataclasses.replace(engine.deep_limits(limits), seconds=seconds)
         if request.role == "play":
             if engine.level != request.level:
                 engine.level = request.level

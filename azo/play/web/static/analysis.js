@@ -1,6 +1,7 @@
 // Searches of positions on request: a hint, the whole game, and what is on the board.
 
 import { count } from "./formatting.js";
+import { doubted } from "./losses.js";
 import { quality } from "./tree.js";
 
 const HINT_SECONDS = 10;
@@ -23,7 +24,10 @@ export class Analysis {
     return this.#advise();
   }
 
-  /** Searches every position of the game without a report; a second call stops it. */
+  /**
+   * Searches every position of the game without a report, and those around mistakes deeply; a second
+   * call stops it.
+   */
   async searchGame() {
     const { play } = this;
     if (play.task?.kind === "analyse") return play.proceed();
@@ -31,10 +35,12 @@ export class Analysis {
     if (play.isAzosTurn) play.isPaused = true;
     const task = play.beginTask("analyse");
     for (const position of play.line) {
-      if (position.isOver || this.#isSearched(position)) continue;
-      task.position = position;
-      const report = await play.search.think(task, position, this.#limits(GAME_SECONDS));
-      if (!report) return undefined;
+      if (!position.isOver && !this.#isSearched(position)) {
+        task.position = position;
+        const report = await play.search.think(task, position, this.#limits(GAME_SECONDS));
+        if (!report) return undefined;
+      }
+      if (!(await this.#settle(task, play.line))) return undefined;
     }
     play.isPaused = wasPaused;
     return play.proceed();
@@ -74,7 +80,9 @@ export class Analysis {
     const { play } = this;
     if (play.isContinuous) return document.hidden ? undefined : this.#deepen();
     if (play.settings.analysed) return undefined; // there is no server to ask
-    if (play.map === "none" || this.#isSearched(play.cursor)) return undefined;
+    if (play.map === "none") return undefined;
+    const isSure = !doubted(this.#pair, play.isReversed).length;
+    if (this.#isSearched(play.cursor) && isSure) return undefined;
     return this.#advise();
   }
 
@@ -84,14 +92,39 @@ export class Analysis {
     if (position.isOver || this.#isSearched(position)) return true;
     const task = play.beginTask("advise");
     const report = await play.search.think(task, position, this.#limits(HINT_SECONDS));
-    return Boolean(report) && play.search.end(task);
+    const isSure = report && (await this.#settle(task, this.#pair));
+    return Boolean(isSure) && play.search.end(task);
   }
 
   async #advise() {
     const { play } = this;
     const task = play.beginTask("advise");
-    const report = await play.search.think(task, task.position, this.#limits(HINT_SECONDS));
-    if (report && play.search.end(task)) play.render();
+    if (!this.#isSearched(task.position)) {
+      const report = await play.search.think(task, task.position, this.#limits(HINT_SECONDS));
+      if (!report) return;
+    }
+    if ((await this.#settle(task, this.#pair)) && play.search.end(task)) play.render();
+  }
+
+  /** The position on the board and the one before it. */
+  get #pair() {
+    return this.play.cursor.path.slice(-2);
+  }
+
+  /** Searches positions around mistakes of a line deeply; returns whether the task went on. */
+  async #settle(task, line) {
+    const { play } = this;
+    const tried = new Set();
+    for (;;) {
+      const weak = doubted(line, play.isReversed).filter((position) => !tried.has(position));
+      if (!weak.length) return play.search.isCurrent(task);
+      for (const position of weak) {
+        tried.add(position);
+        task.position = position;
+        const how = { ...this.#limits(GAME_SECONDS), is_deep: true };
+        if (!(await play.search.think(task, position, how))) return false;
+      }
+    }
   }
 
   /** Searches the position as long as it is on the board, is not solved and grows. */

@@ -17,12 +17,16 @@ export const chance = (fraction) =>
 
 const sign = (number) => (number > 0 ? "+" : number < 0 ? "−" : "");
 
-/** Discs: an exact score as a whole number, an expected one with a decimal. */
-export function discs(expected, score) {
-  if (score !== null) return `${sign(score)}${Math.abs(score)}`;
-  const rounded = Number(expected.toFixed(1));
-  return `${sign(rounded)}${Math.abs(rounded).toFixed(1)}`;
-}
+/** Whole discs; halves are rounded away from 0. */
+const whole = (number) => Math.sign(number) * Math.round(Math.abs(number)) || 0;
+
+const signed = (number) => `${sign(number)}${Math.abs(number)}`;
+
+/** Whole discs: an exact score, or an expected one with ~. */
+export const discs = (expected, score) => (score === null ? `~${signed(whole(expected))}` : signed(score));
+
+/** An expected score, for a sentence. */
+export const about = (expected) => `about ${signed(whole(expected))}`;
 
 /** What a move is worth in discs; in a solved position an unsolved move is at most the best. */
 export function worthOf(move, report, isReversed) {
@@ -32,8 +36,8 @@ export function worthOf(move, report, isReversed) {
   return move.discs === null ? "–" : discs(move.discs, move.score);
 }
 
-/** Discs given away; ~ marks an estimate. */
-export const lost = ({ discs: number, isExact }) => (isExact ? `${number}` : `~${number.toFixed(1)}`);
+/** Whole discs given away; ~ marks an estimate. */
+export const lost = ({ discs: number, isExact }) => `${isExact ? "" : "~"}${whole(number)}`;
 
 /** The square of a move such as "f5" as [row, column]. */
 export const place = (move) => [Number(move[1]) - 1, move.charCodeAt(0) - 97];
@@ -99,5 +103,5 @@ export function headline(position, report, isReversed) {
   if (score !== null) return `${result(score, position.board.length, isReversed)}, exact`;
   const who = expected >= 0 ? "Black" : "White";
   const won = chance(expected >= 0 ? wins : 1 - wins);
-  return `${who} ${discs(Math.abs(expected), null)}, wins ${won}`;
+  return `${who} ${about(Math.abs(expected))}, wins ${won}`;
 }

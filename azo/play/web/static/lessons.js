@@ -2,7 +2,7 @@
 // another try.
 
 import * as api from "./api.js";
-import { lost, worthOf } from "./formatting.js";
+import { plural, worthOf } from "./formatting.js";
 import { loss, mistakes } from "./losses.js";
 
 const NONE = "No mistakes are known: analyse the game first";
@@ -20,8 +20,9 @@ export function lesson(position, isReversed) {
   const better = report.moves.find(({ move }) => move === best);
   const worth = worthOf(better, report, isReversed);
   const line = better.line.slice(1, 1 + LINE_MOVES).join(" ");
-  const whole = known.isResult ? " and the result" : "";
-  const cost = `Move ${position.ply}, ${position.move}: loses ${lost(known)} discs${whole}`;
+  const [guess, probably] = known.isExact ? ["", ""] : ["about ", "probably "];
+  const whole = known.isResult ? ` and ${probably}the result` : "";
+  const cost = `Move ${position.ply}, ${position.move}: loses ${guess}${plural(known.discs, "disc")}${whole}`;
   const text = `${cost}. Better was ${best} (${worth})${line && `: ${line}`}`;
   return { mark, best, worth, text };
 }

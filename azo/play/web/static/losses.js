@@ -3,7 +3,8 @@
 // The loss of a move is the expected final score before it minus the worth of the move: minus the
 // expected score of the next position. It is exact where both positions are solved. The engine's
 // choice and its images by symmetries of the board, such as any first move, lose nothing. A move
-// that turns a win into a draw or a loss has the worst mark, however few discs it loses.
+// that turns a win into a draw or a loss has the worst mark, however few discs it loses. Only a move
+// between two positions that are solved or searched deeply has a mark.
 // `azo/play/analysis/game_analysis.py` has the same rules and the same marks.
 
 import { place } from "./formatting.js";
@@ -11,24 +12,68 @@ import { quality } from "./tree.js";
 
 // Least loss in discs, least loss in expected result, and the mark of a move that reaches either.
 const MARKS = [[10, 1, "??"], [4, 0.75, "?"], [2, Infinity, "?!"]];
+// By so much more a loss that is not exact has to reach them.
+const MARGIN = 1;
+const RESULT_MARGIN = 0.5;
 const RESULT_LOST = 1; // a loss in expected result that changes who wins
+const DOUBTED = 2; // least loss by usual searches with which positions are searched deeply
+const RESULT_DOUBTED = 0.5;
 const DECIDED = 0.75; // expected result of the winner at the end of a game with a turning point
 const LEAST_VISITS = 50; // of a report that is not exact
 
 /**
  * Returns the loss of the move that led to a position, null if it is not known.
- * @returns {?{discs: number, isExact: boolean, isResult: boolean, mark: string, best: string}}
+ * @returns {?{discs: number, result: number, isExact: boolean, isSure: boolean, isResult: boolean,
+ *   mark: string, best: string}} `isSure`: both positions were searched deeply or solved
  */
 export function loss(position, isReversed) {
   const [before, after] = [position.parent?.report, position.report];
-  if (!isFirm(before) || !isFirm(after)) return null;
+  if (!isKnown(before) || !isKnown(after)) return null;
   const isExact = before.score !== null && after.score !== null;
   const difference = (isReversed ? -1 : 1) * (before.discs + after.discs);
   const isBest = areEquivalent(position.parent.board, position.move, before.move);
   const discs = isBest ? 0 : Math.max(difference, 0);
   const result = isBest ? 0 : resultOf(before, isReversed) + resultOf(after, isReversed);
-  const mark = MARKS.find(([least, most]) => discs >= least || result >= most)?.[2] ?? "";
-  return { discs, isExact, isResult: result >= RESULT_LOST, mark, best: before.move };
+  const isSure = isFirm(before) && isFirm(after);
+  const [sure, sureResult] = isExact ? [discs, result] : [discs - MARGIN, result - RESULT_MARGIN];
+  const found = MARKS.find(([least, most]) => sure >= least || sureResult >= most);
+  const mark = isSure && found ? found[2] : "";
+  const isResult = isSure && sureResult >= RESULT_LOST;
+  return { discs, result, isExact, isSure, isResult, mark, best: before.move };
+}
+
+/** The positions around the last mistake of a line that need a deeper search, [] without one. */
+export function doubted(line, isReversed) {
+  const position = line.findLast((at) => {
+    const known = loss(at, isReversed);
+    const isLarge = known && (known.discs >= DOUBTED || known.result >= RESULT_DOUBTED);
+    return isLarge && !known.isSure;
+  });
+  return position ? [position.parent, position].filter(({ report }) => !isFirm(report)) : [];
+}
+
+/**
+ * The moves of a position's report, best first. A move after which a report is known has its loss, so
+ * that tables, marks and positions to practise have one number.
+ */
+export function movesOf(position, isReversed) {
+  const { children, report } = position;
+  const sign = isReversed ? -1 : 1;
+  const moves = report.moves.map((move) => {
+    const child = children.find((each) => each.move === move.move);
+    const known = child && loss(child, isReversed);
+    if (!known || move.move === report.move || move.score !== null) return move;
+    const discs = report.discs - sign * known.discs;
+    const line = [move.move, ...(child.report.moves[0]?.line ?? [])];
+    const isExact = known.isExact && report.score !== null;
+    const value = resultOf(report, isReversed) - Math.max(known.result, 0);
+    return { ...move, discs, value, line, score: isExact ? discs : null };
+  });
+  if (report.score !== null) return moves;
+  const worth = ({ discs }) => (discs === null ? -Infinity : sign * discs);
+  const [others, best] = [[], []];
+  for (const move of moves) (move.move === report.move ? best : others).push(move);
+  return [...best, ...others.sort((one, two) => worth(two) - worth(one))];
 }
 
 /** The expected result of a report in [-1, 1]; the exact one where its score is known. */
@@ -68,9 +113,12 @@ function areEquivalent(board, first, second) {
   });
 }
 
-function isFirm(report) {
+function isKnown(report) {
   return Boolean(report) && quality(report) >= LEAST_VISITS;
 }
+
+/** Whether a report is solved, or its search was long enough for marks. */
+const isFirm = ({ score, is_deep: isDeep }) => score !== null || Boolean(isDeep);
 
 /** The positions of a line that were reached by a move with a mark. */
 export function mistakes(line, isReversed) {

@@ -110,8 +110,7 @@ function sideRow(colour, { accuracy, discs, isExact, marks }, rating) {
   head.textContent = capital(colour);
   row.append(head);
   const counts = marks.toReversed().map(([, number]) => String(number));
-  const total = lost({ discs: isExact ? discs : Number(discs.toFixed(1)), isExact });
-  for (const text of [accuracy === null ? "–" : percent(accuracy), rating, total, ...counts]) {
+  for (const text of [accuracy === null ? "–" : percent(accuracy), rating, lost({ discs, isExact }), ...counts]) {
     row.insertCell().textContent = text;
   }
   return row;

@@ -1,6 +1,7 @@
 // The report of a position: its headline, its moves, and the bar beside the board.
 
-import { chance, discs, finalScore, forBlack, headline, percent, result, share, worthOf } from "./formatting.js";
+import { about, chance, discs, finalScore, forBlack, headline, percent, result, share, worthOf } from "./formatting.js";
+import { movesOf } from "./losses.js";
 import { quality } from "./tree.js";
 
 const LINE_MOVES = 8;
@@ -23,9 +24,10 @@ export function showReport(play, isThinking) {
   const progress = play.task?.kind === "solve" ? solving(play.task.latest, position) : "";
   if (!report) return showWords(progress || (isThinking ? "…" : "Not searched yet"), "");
   showWords(progress || headline(position, report, isReversed), details(report, position));
-  const most = Math.max(1, ...report.moves.map((move) => move.visits));
+  const moves = report === position.report ? movesOf(position, isReversed) : report.moves;
+  const most = Math.max(1, ...moves.map((move) => move.visits));
   return byId("lines").tBodies[0].replaceChildren(
-    ...report.moves.map((move) => row(move, most, report, isReversed)),
+    ...moves.map((move) => row(move, most, report, isReversed)),
   );
 }
 
@@ -42,8 +44,7 @@ function showBar(worth, { board }, isReversed) {
   const part = 0.5 + Math.max(-1, Math.min(1, expected / MOST_DISCS)) / 2;
   bar.style.setProperty("--black", part);
   bar.classList.toggle("white-ahead", expected < 0);
-  const decimals = score === null && Math.abs(expected) < 9.95 ? 1 : 0; // the bar is narrow
-  byId("bar-text").textContent = worth ? Math.abs(expected).toFixed(decimals) : "";
+  byId("bar-text").textContent = worth ? Math.abs(expected).toFixed(0) : "";
   bar.setAttribute("aria-valuemin", -board.length);
   bar.setAttribute("aria-valuemax", board.length);
   bar.setAttribute("aria-valuenow", Math.round(expected));
@@ -58,7 +59,7 @@ function solving(report, position) {
   if (!report) return "Solving…";
   const { discs: expected } = forBlack(position, report, false);
   const who = expected >= 0 ? "Black" : "White";
-  return `Solving: probably ${who} ${discs(Math.abs(expected), null)}`;
+  return `Solving: probably ${who} ${about(Math.abs(expected))}`;
 }
 
 function details(report, { mover }) {

@@ -2,6 +2,7 @@
 // board, which comes back at the end.
 
 import * as api from "./api.js";
+import { movesOf } from "./losses.js";
 
 export class Quiz {
   /** @param {Play} play the state of the page */
@@ -113,7 +114,7 @@ export function cardOf(play, position) {
   if (!report?.move) return null;
   const sign = play.isReversed ? -1 : 1;
   const isSolved = report.score !== null;
-  const known = report.moves.filter((move) => (isSolved ? move.score : move.discs) !== null);
+  const known = movesOf(position, play.isReversed).filter((move) => (isSolved ? move.score : move.discs) !== null);
   const worth = ({ score, discs }) => sign * (score ?? discs);
   const best = Math.max(...known.map(worth));
   const losses = Object.fromEntries(known.map((move) => [move.move, best - worth(move)]));

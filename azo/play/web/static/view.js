@@ -2,7 +2,7 @@
 
 import { capital, count, forBlack, other, outcome, percent, worthOf } from "./formatting.js";
 import { lesson } from "./lessons.js";
-import { loss } from "./losses.js";
+import { loss, movesOf } from "./losses.js";
 import { showSummary } from "./moves.js";
 import { openingName } from "./openings.js";
 import { difficulty } from "./people.js";
@@ -108,15 +108,17 @@ function lossesOf({ losses }) {
 }
 
 /** Text and colour of each square. */
-function mapOf({ cursor: { outlook: report }, map: kind, isReversed }) {
+function mapOf({ cursor, map: kind, isReversed }) {
   const map = new Map();
+  const report = cursor.outlook;
   if (!report) return map;
+  const moves = report === cursor.report ? movesOf(cursor, isReversed) : report.moves;
   const worth = (move) => (isReversed ? -1 : 1) * (move.discs ?? -Infinity);
-  const total = report.moves.reduce((sum, move) => sum + move.visits, 0);
+  const total = moves.reduce((sum, move) => sum + move.visits, 0);
   const isSolved = report.score !== null;
-  const known = report.moves.filter((move) => !isSolved || move.score !== null);
+  const known = moves.filter((move) => !isSolved || move.score !== null);
   const best = Math.max(...known.map(worth));
-  for (const each of report.moves) {
+  for (const each of moves) {
     const { move, prior, visits } = each;
     const isBound = isSolved && each.score === null;
     if (move === "pass") continue;
