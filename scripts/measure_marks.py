@@ -2,10 +2,11 @@
 
 python scripts/measure_marks.py game1.txt game2.txt WTH_1990.wtb --out marks.jsonl --label before
 
-Each game is analysed as `azo analyse` and the page do it. Then every position is searched again from
-an empty tree with `--reference` simulations, or solved. A mark is confirmed if the losses of these
-searches have the same mark. A long file gives `--num-games` games, drawn by `--seed`. Finished
-games are in the file of results, so that a second call goes on; references are shared by labels.
+Each game is analysed as `azo analyse` and the page do it. Then every position is searched again
+from an empty tree with `--reference` simulations, or solved. A mark is confirmed if the losses of
+these searches have the same mark. A long file gives `--num-games` games, drawn by `--seed`.
+Finished games are in the file of results, so that a second call goes on; references are shared by
+labels.
 """
 
 import argparse
@@ -86,6 +87,7 @@ def _marks(engine: live_engine.Engine, actions: list[int]) -> dict[str, Any]:
                 "number": position.number,
                 "mark": position.mark,
                 "discs": position.loss_discs,
+                "result": position.loss,
                 "is_exact": position.is_loss_exact,
             }
             for position in analysis.positions[:-1]

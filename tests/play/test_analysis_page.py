@@ -136,7 +136,9 @@ def test_mistakes_are_those_of_the_analysis(
     engine.new_game(None, live_game.replay("f5d6c3d3", game).actions)
     analysis = game_analysis.analyse(engine)
     file = tmp_path / "game.html"
-    monkeypatch.setattr(reasons, "find", lambda board, *lines: [reasons.Reason("", str(lines[:2]))])
+    monkeypatch.setattr(
+        reasons, "find", lambda board, *lines, **_: [reasons.Reason("", str(lines[:2]))]
+    )
     file.write_text(analysis_page.render(analysis, "a game", "a network"))
     visit = open_page(None, file.as_uri())
     assert visit.mistakes == listed

@@ -147,14 +147,21 @@ class GameAnalysis:
         return tuple(sorted(lost, key=rank)[:_NUM_LOSSES])
 
     def reasons(self, position: AnalysedPosition) -> list[reasons.Reason]:
-        """Returns why the move of a position lost discs; empty without a mark."""
+        """Returns why the move of a position lost discs, at least one reason; [] without a mark."""
         if not position.mark:
             return []
         assert position.played is not None
         after = self.positions[position.number]
         refutation = [position.played, *(after.line if after.moves else ())]
-        better = position.line
-        return reasons.find(position.board, refutation, better, self.game, self.evaluator)
+        return reasons.find(
+            position.board,
+            refutation,
+            position.line,
+            self.game,
+            self.evaluator,
+            leads=(after.discs, -position.discs),
+            is_exact=after.score is not None,
+        )
 
     def summary(self, *, is_black: bool) -> SideSummary:
         """Returns the summary of one side."""

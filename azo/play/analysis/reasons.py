@@ -2,7 +2,8 @@
 
 A move is compared with the better one: right after both, and along both expected lines. Nothing is
 guessed: a sentence appears only if what it says is so on those boards, and if the better move
-avoids it. Which of the facts costs the discs, no program knows.
+avoids it. Which of the facts costs the discs, no program knows. With room left, the last sentence
+tells the expected answer and its score, so every mistake has a reason.
 """
 
 import dataclasses
@@ -14,13 +15,13 @@ import numpy as np
 from azo.games import notation, variant
 from azo.games.host import host_rules, live_game
 from azo.games.host.kernels import legal_moves, stable_discs, surrounded
-from azo.play.analysis import formatting
 from azo.play.engine import attribution, live_search, pattern_evaluator
 
 _MOST = 3  # sentences
 _LINE_PLIES = 7  # of both lines, with the compared moves
 _FEWER_MOVES, _WORSE_BALANCE, _MORE_STABLE, _MORE_FRONTIER, _MORE_TURNED = 3, 4, 4, 3, 3
 _MORE_EXPECTED = 2.0  # discs, by the network
+_REPLIES = 5  # moves of a refutation
 _PARITY_EMPTIES = 20  # with more empty squares, regions are not counted
 
 
@@ -38,18 +39,28 @@ def find(
     better: Sequence[int],
     game: variant.Variant,
     evaluator: live_search.Evaluator | None = None,
+    *,
+    leads: tuple[float, float] | None = None,
+    is_exact: bool = False,
 ) -> list[Reason]:
-    """Returns at most three reasons, the strongest kinds first; none in reversed Othello.
+    """Returns one to three reasons, the strongest kinds first; none without a move to compare.
 
     `refutation` is the move with the expected moves after it, `better` the better move with those
     expected after that, both from `board`. The `evaluator` is the network whose tables may be told.
+    `leads` are the scores after the move and after the better one in whole discs for the other
+    side, if they are known; `is_exact` is of the first. In reversed Othello only the refutation is
+    told.
     """
     num_plies = min(len(refutation), len(better), _LINE_PLIES)
-    if game.is_reversed or not num_plies:
+    if not num_plies:
         return []
+    line = _Line(board, refutation[:_LINE_PLIES], game)
+    told = list(_refutation(line, leads, is_exact=is_exact))
+    if game.is_reversed:
+        return told
     played, best = (_Line(board, line[:num_plies], game) for line in (refutation, better))
     both = played, best
-    found = itertools.chain(_sudden(*both), _lasting(*both), _counted(*both, evaluator))
+    found = itertools.chain(_sudden(*both), _lasting(*both), _counted(*both, evaluator), told)
     return list(itertools.islice(found, _MOST))
 
 
@@ -72,7 +83,8 @@ class _Line:
 
     def text(self, first: int, last: int) -> str:
         """Returns the moves from one ply up to another."""
-        return formatting.line(self.actions[first:last], self.game.size)
+        moves = self.actions[first:last]
+        return " ".join(notation.action_text(action, self.game.size) for action in moves)
 
     def squares(self, bits: int) -> list[str]:
         """Returns the names of squares."""
@@ -86,8 +98,8 @@ class _Line:
         return int(legal_moves(own, other, self.rules.on_board))
 
     def has_safe_move(self, ply: int) -> bool:
-        """Returns whether we have a move after so many plies that leaves them no corner."""
-        own, other = self.sides[ply]
+        """Returns whether a move after so many plies leaves the other side no corner."""
+        own, other = self.sides[ply] if self.is_ours[ply] else self.sides[ply][::-1]
         actions = host_rules.legal_actions(int(own), int(other), self.game.size, self.rules)
         after = (host_rules.after(own, other, action, self.game.size) for action in actions)
         return any(
@@ -148,40 +160,45 @@ class _Line:
 def _sudden(played: _Line, best: _Line) -> Iterator[Reason]:
     """Yields what happens at once: all discs lost, a pass, corners, squares for the other side."""
     we, they = played.names
-    after, better = played.text(0, 2), best.text(0, 1)
+    after, move, better = played.text(0, 2), played.text(0, 1), best.text(0, 1)
     for ply, (own, _) in enumerate(played.sides):
         if not own:
-            yield Reason("wipe-out", f"{they} takes every disc: {played.text(1, ply)}.")
+            yield Reason("wipe-out", f"After {played.text(0, ply)}, {we} has no disc left.")
     theirs, theirs_better = (line.moves(1, ours=False) for line in (played, best))
     has_reply = len(played.actions) > 1
     has_move = has_reply and played.moves(2, ours=True) != 0
     could_move = has_reply and best.moves(2, ours=True) != 0
     if could_move and not has_move and played.moves(2, ours=False):
-        yield Reason("pass", f"After {after}, {we} has no move and passes.")
+        yield Reason("pass", f"After {after}, {we} has no move and must pass.")
 
     given = theirs & ~theirs_better & played.corners
     lost, kept = (line.corner(ours=False) for line in (played, best))
     ours, ours_better = (line.corner(ours=True) for line in (played, best))
     if ours_better == 0 and ours != 0:
-        left = f", which {they} can take now" * (better in played.squares(theirs))
-        yield Reason("corner", f"{better} takes a corner{left}.")
+        left = f"; now {they} can take it" * (better in played.squares(theirs))
+        yield Reason("corner", f"{we} could have taken the corner {better}{left}.")
     elif given:
-        corners = " ".join(played.squares(given))
-        yield Reason("corner", f"{they} can take the corner {corners} at once.")
+        corners = " and ".join(played.squares(given))
+        number = "corners" if given.bit_count() > 1 else "corner"
+        yield Reason("corner", f"{move} lets {they} take the {number} {corners} at once.")
     elif lost is not None and kept is None:
-        yield Reason("corner", f"{they} gets a corner: {played.text(1, lost + 1)}.")
+        line, corner = played.text(0, lost), played.text(lost, lost + 1)
+        yield Reason("corner", f"After {line}, {they} takes the corner {corner}.")
     elif ours_better is not None and ours is None:
-        line = best.text(1, ours_better + 1)
-        yield Reason("corner", f"With {better}, {we} gets a corner: {line}.")
+        line, corner = best.text(0, ours_better), best.text(ours_better, ours_better + 1)
+        yield Reason("corner", f"With {line}, {we} would have taken the corner {corner}.")
     if has_move and could_move and best.has_safe_move(2) and not played.has_safe_move(2):
         text = f"After {after}, every move of {we} lets {they} take a corner."
         yield Reason("safe moves", text)
+    if theirs and theirs_better and played.has_safe_move(1) and not best.has_safe_move(1):
+        yield Reason("safe moves", f"{better} would have left {they} without a safe move.")
 
     reply = played.text(1, 2)
     if reply == better and ours_better != 0:
-        yield Reason("access", f"{they} plays {better} itself.")
+        yield Reason("access", f"Now {they} plays {better}, which {we} missed.")
     elif reply in played.squares(theirs & ~theirs_better & ~played.corners):
-        yield Reason("access", f"It lets {they} play {reply}, which {better} does not.")
+        text = f"After {move}, {they} can play {reply}; after {better}, it could not."
+        yield Reason("access", text)
 
 
 def _lasting(played: _Line, best: _Line) -> Iterator[Reason]:
@@ -191,23 +208,23 @@ def _lasting(played: _Line, best: _Line) -> Iterator[Reason]:
     last = len(played.actions)
     more, fewer = (line.moves(1, ours=False).bit_count() for line in (played, best))
     if more - fewer >= _FEWER_MOVES:
-        text = f"{they} has {_number(more, 'move')} after {move}, {fewer} after {better}."
+        text = f"{move} leaves {they} {more} moves; {better} would have left {fewer or 'none'}."
         yield Reason("mobility", text)
     if last > 1:
         fewer, more = (line.moves(2, ours=True).bit_count() for line in (played, best))
         if fewer and more - fewer >= _FEWER_MOVES:
             first, second = (line.text(0, 2) for line in (played, best))
-            text = f"{we} has {_number(fewer, 'move')} after {first}, {more} after {second}."
-            yield Reason("mobility", text)
+            text = f"After {first}, {we} has only {_number(fewer, 'move')}; after {second}, it"
+            yield Reason("mobility", f"{text} would have had {more}.")
     is_late = played.empty.bit_count() <= _PARITY_EMPTIES
     if is_late and played.odd_regions and not best.odd_regions:
         region = " ".join(played.squares(played.odd_regions[0]))
-        text = f"{they} can begin the odd region {region}; {better} leaves none."
-        yield Reason("parity", text)
+        text = f"{they} can now play first in the odd region {region}; {better} would have left"
+        yield Reason("parity", f"{text} only even regions.")
     if last > 2:
+        line = played.text(0, last)
         if played.stable - best.stable >= _MORE_STABLE:
-            line = played.text(1, last)
-            text = f"{they} gets {played.stable} discs that can never turn: {line}."
+            text = f"After {line}, {they} has {played.stable} discs that can never be turned."
             yield Reason("stable discs", text)
         ours, ours_better, theirs, theirs_better = (
             line.moves(last, ours=is_ours).bit_count()
@@ -215,16 +232,44 @@ def _lasting(played: _Line, best: _Line) -> Iterator[Reason]:
             for line in (played, best)
         )
         if ours_better - theirs_better - ours + theirs >= _WORSE_BALANCE:
-            line = f"Later ({played.text(1, last)}) {we} has {_number(ours, 'move')}"
-            text = f"{line} and {they} {theirs}; after {better} {ours_better} and {theirs_better}."
-            yield Reason("mobility", text)
+            text = f"After {line}, {we} has {_number(ours, 'move')} and {they} {theirs or 'none'}"
+            other = f"in the line after {better}: {ours_better} and {theirs_better}"
+            yield Reason("mobility", f"{text} ({other}).")
     if not is_late and played.turned - best.turned >= _MORE_TURNED:
-        text = f"It turns {_number(played.turned, 'disc')}, {better} {best.turned}."
+        number = _number(best.turned, "disc")
+        text = f"{better} would have flipped only {number} instead of {played.turned}."
         yield Reason("turned discs", text)
     if played.frontier - best.frontier >= _MORE_FRONTIER:
-        number = _number(played.frontier, "disc")
-        text = f"It leaves {number} beside empty squares, {better} {best.frontier}."
-        yield Reason("frontier", text)
+        text = f"{move} leaves {we} {_number(played.frontier, 'disc')} beside empty squares;"
+        yield Reason("frontier", f"{text} {better} would have left {best.frontier or 'none'}.")
+
+
+def _refutation(
+    played: _Line, leads: tuple[float, float] | None, *, is_exact: bool
+) -> Iterator[Reason]:
+    """Yields the expected answer to a move, and the score that the other side has, if known."""
+    they, move, line = played.names[1], played.text(0, 1), played.text(1, 1 + _REPLIES)
+    score = "" if leads is None else _lead(leads, played.game, is_exact=is_exact)
+    is_answer = line and not line.startswith(notation.PASS_TEXT)
+    parts = [f"answers {line}"] * bool(is_answer) + [score] * bool(score)
+    after = f"{move} {line}" if line and not is_answer else move
+    if parts:
+        yield Reason("refutation", f"After {after}, {they} {' and '.join(parts)}.")
+
+
+def _lead(leads: tuple[float, float], game: variant.Variant, *, is_exact: bool) -> str:
+    """Returns what a score means for the side that has it, and would have had another one."""
+    number, former = map(round, leads)
+    if not number:
+        return "draws" if is_exact else "is level"
+    size = _number(abs(number), "disc")
+    is_ahead = (number > 0) != game.is_reversed
+    instead = f" instead of {abs(former)}" if number * former > 0 and number != former else ""
+    if is_exact:
+        return f"{'wins' if is_ahead else 'loses'} by {size}{instead}"
+    if game.is_reversed:
+        return f"ends with about {size} {'fewer' if is_ahead else 'more'}{instead}"
+    return f"leads by about {size}{instead}" if is_ahead else f"is about {size} behind{instead}"
 
 
 def _counted(
@@ -239,10 +284,10 @@ def _counted(
     more = sum(part.discs for part in parts)
     if more >= _MORE_EXPECTED and parts[0].discs >= more / 2 and parts[0].kind != "discs":
         ends = [notation.action_text(square, played.game.size) for square in parts[0].squares]
-        place = f"the {parts[0].kind} {' to '.join(ends)}" if ends else "the numbers of moves"
-        expected = f"The network expects {more:.0f} discs more for {played.names[1]}"
+        place = f"the {parts[0].kind} {' to '.join(ends)}" if ends else "mobility"
+        expected = f"The network expects {more:.0f} more discs for {played.names[1]}"
         yield Reason("tables", f"{expected}, mostly because of {place}.")
 
 
 def _number(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+    return f"{number or 'no'} {noun}{'s' * (number != 1)}"

@@ -109,7 +109,15 @@ class _Pages:
                 for line in (body.refutation, body.better)
             )
             evaluator = await asyncio.to_thread(self.sessions.evaluator, live.game)
-            found = reasons.find(live.board, refutation, better, live.game, evaluator)
+            found = reasons.find(
+                live.board,
+                refutation,
+                better,
+                live.game,
+                evaluator,
+                leads=body.leads,
+                is_exact=body.is_exact,
+            )
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
         return JSONResponse([reason.text for reason in found])

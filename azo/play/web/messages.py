@@ -17,6 +17,7 @@ from azo.play.engine import engine_settings, search_report
 from azo.storage import files
 
 MAX_TEXT = 60_000
+_Discs = Annotated[float, pydantic.Field(ge=-64, le=64)]
 MAX_SIMULATIONS, MAX_SECONDS = 20_000, 30.0  # of one search
 
 
@@ -44,6 +45,10 @@ class ReasonsRequest(GameRequest, frozen=True, extra="forbid"):
 
     refutation: Annotated[str, pydantic.Field(max_length=600)]
     better: Annotated[str, pydantic.Field(max_length=600)]
+    leads: tuple[_Discs, _Discs] | None = None
+    """Scores after the mistake and after the better move for the other side, None if unknown."""
+    is_exact: bool = False
+    """Whether the first is exact."""
 
 
 class ThinkRequest(GameRequest, frozen=True, extra="forbid"):

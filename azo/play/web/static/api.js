@@ -28,10 +28,14 @@ export async function shipped(kind) {
   return (await send(`/static/${kind}.json`)).json();
 }
 
-/** Returns reasons, sentences, for a mistake in the last position: two lines, each with its move. */
-export async function reasons({ game, start, moves }, refutation, better) {
+/**
+ * Returns reasons, sentences, for a mistake in the last position: two lines, each with its move, and
+ * the scores after both for the other side.
+ */
+export async function reasons({ game, start, moves }, refutation, better, leads, isExact) {
   const lines = { refutation: refutation.join(" "), better: better.join(" ") };
-  return (await post("/api/reasons", { game, start, moves: moves.join(" "), ...lines })).json();
+  const known = { leads, is_exact: isExact };
+  return (await post("/api/reasons", { game, start, moves: moves.join(" "), ...lines, ...known })).json();
 }
 
 /**

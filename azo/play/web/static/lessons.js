@@ -61,18 +61,19 @@ export class Lessons {
     const { parent, report, move } = position;
     const lineOf = ({ moves }, first) => moves.find((each) => each.move === first)?.line ?? [];
     const lines = [[move, ...lineOf(report, report.move)], lineOf(parent.report, parent.report.move)];
-    const asked = JSON.stringify(lines);
+    const known = [[report.discs, -parent.report.discs], report.score !== null];
+    const asked = JSON.stringify([...lines, ...known]);
     if (position.reasons?.asked !== asked) {
       position.reasons = { asked, texts: position.reasons?.texts ?? [] };
-      this.#ask(position, lines).finally(play.render);
+      this.#ask(position, [...lines, ...known]).finally(play.render);
     }
     return position.reasons.texts;
   }
 
-  async #ask(position, lines) {
+  async #ask(position, known) {
     const { reasons } = position;
     try {
-      reasons.texts = await api.reasons(this.play.question(position.parent), ...lines);
+      reasons.texts = await api.reasons(this.play.question(position.parent), ...known);
     } catch (error) {
       if (!(error instanceof api.Failure)) throw error;
       reasons.texts = []; // the search says it if the server is gone
