@@ -14,6 +14,8 @@ from azo.games import notation, othello
 from azo.games.host import live_game
 from azo.play.analysis import analysis_page, analysis_text, game_analysis
 from azo.play.engine import engine_settings
+from azo.play.protocols import deck
+from azo.play.web import messages
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 # Discs far from the centre make the four first moves differ.
@@ -89,7 +91,7 @@ def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_firs
     assert out.splitlines()[0] == "Di Mattei - OLIVAW 18. 37-27 to white, 2 empty squares included."
     for line in (
         "41. black h7??: 14 discs, from -16 to -30 (better: g4)",
-        "    White plays g4 itself.",
+        "    Now White plays g4, which Black missed.",
         "47. black b7?: 4 discs, from -30 to -34 (better: d8)",
         "56. white g1??: 24 discs, from +34 to +10 (better: g2)",
     ):
@@ -98,6 +100,7 @@ def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_firs
         r"^      (\d+)% of people rated 1800 play it, and (\d+)% lose 2 discs", out, re.M
     )
     assert len(told) == out.count("(better: ")
+    assert not re.search(r"\d\.\d", out)  # no search is as precise as that
     # The mistakes that are played are among those that are counted.
     assert all(int(chance) <= int(difficulty) for chance, difficulty in told[:2])
     rows = [line.split() for line in out.splitlines()]
@@ -111,6 +114,79 @@ def test_the_engine_has_its_game_before_and_after_and_searches_every_move():
     assert notation.transcript(engine.actions, 8) == "f5d6c3"
     assert engine.limits == [engine_settings.Limits(100, None, is_analysis=True)] * 4
     assert [p.board for p in analysis.positions] == list(engine.boards)
+
+
+class _TwoDepths(scripted_engine.ScriptedEngine):
+    """Usual searches have the evaluations, deep ones those of `deep`."""
+
+    def __init__(self, evaluations, deep):
+        super().__init__(_GAME)
+        self.usual, self.deep, self.deepened = evaluations, evaluations | deep, []
+
+    def think(self, limits=None, **options):
+        self.evaluations = self.deep if limits.is_deep else self.usual
+        self.deepened += [len(self.actions)] * limits.is_deep
+        return super().think(limits, **options)
+
+
+@pytest.mark.parametrize(
+    ("deep", "deepened", "found"),
+    [
+        # Twelve discs by usual searches: the longer ones decide on loss and mark.
+        ({0: {"discs": 4.0, "best": "d3"}, 1: {"discs": -1.0}}, [0, 1], (3, "?!")),
+        ({0: {"discs": 5.0, "best": "d3"}, 1: {"discs": 7.0, "best": "d6"}}, [0, 1], (12, "??")),
+        ({0: {"discs": 5.0, "best": "d3"}, 1: {"discs": -9.0}}, [0, 1], (0, "")),
+        ({0: {"discs": 5.0, "best": "f5"}, 1: {"discs": 7.0, "best": "d6"}}, [0, 1], (0, "")),
+        # The next move now seems to be a mistake, so it is searched again as well.
+        ({0: {"discs": 4.0, "best": "d3"}, 1: {"discs": 3.0, "best": "f4"}}, [0, 1, 2], (7, "?")),
+    ],
+)
+def test_a_mistake_is_searched_deeply_before_it_has_a_mark(deep, deepened, found):
+    usual = {0: {"discs": 5.0, "best": "d3"}, 1: {"discs": 7.0, "best": "d6"}}
+    engine = _TwoDepths(usual, deep)
+    engine.new_game(None, live_game.replay("f5d6", _GAME).actions)
+    first = game_analysis.analyse(engine).positions[0]
+    assert engine.deepened == deepened
+    assert (first.loss_discs, first.mark) == found
+
+
+def test_a_small_loss_is_not_searched_again_and_a_stopped_search_gives_no_mark():
+    engine = _TwoDepths({0: {"discs": 1.0, "best": "d3"}}, {})
+    engine.new_game(None, live_game.replay("f5d6", _GAME).actions)
+    assert game_analysis.analyse(engine).positions[0].loss_discs == 1
+    assert not engine.deepened
+
+    engine = _TwoDepths({0: {"discs": 30.0, "best": "d3"}}, {})
+    engine.new_game(None, live_game.replay("f5d6", _GAME).actions)
+    analysis = game_analysis.analyse(engine, is_stopped=lambda: len(engine.limits) == 2)
+    assert (analysis.positions[0].loss_discs, analysis.positions[0].mark) == (30, "")
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_move_has_one_loss_in_table_text_page_and_practice(is_reversed):
+    """The search before f5 gives it 1 disc more than d3, the search after it 9 less."""
+    game = dataclasses.replace(_GAME, is_reversed=is_reversed)
+    sign = -1 if is_reversed else 1
+    d3, f5, c4, e6 = (notation.parse_action(move, 8) for move in ("d3", "f5", "c4", "e6"))
+    discs = {d3: 4.4, f5: 5.4, c4: 1.2, e6: -0.4}
+    values = {action: sign * number / 64 for action, number in discs.items()}
+    evaluations = {
+        0: {"discs": sign * 4.4, "best": "d3", "values": values},
+        1: {"discs": sign * 4.6},
+    }
+    analysis, _ = analysed("f5", evaluations, game)
+    first = analysis.positions[0]
+    worths = {move.action: sign * (move.discs or 0) for move in first.moves}
+    assert worths == {d3: 4, f5: -5, c4: 1, e6: 0}
+    assert [move.action for move in first.moves] == [d3, c4, e6, f5]
+    assert first.loss_discs == 9
+    card = deck.card_of(live_game.LiveGame(game), first)
+    assert card.losses == {"d3": 0, "f5": 9, "c4": 3, "e6": 4}
+    report = messages.report_json(first, 8)
+    assert {move["move"]: sign * move["discs"] for move in report["moves"]}["f5"] == -5
+    before, after = ("~-4", "~+5") if is_reversed else ("~+4", "~-5")
+    lost = f"~9 discs, from {before} to {after}"
+    assert analysis_text.loss(first, game) == f"1. black f5?: {lost} (better: d3)"
 
 
 def test_an_analysis_that_is_stopped_leaves_the_rest_out():
