@@ -216,3 +216,43 @@ def test_variations_do_not_end_the_analysis_of_the_game(open_page, port):
     visit.page.wait_for_selector("#message", state="hidden")
     assert visit.text("#analyse").startswith("Stop")
     visit.page.click("#analyse")
+
+
+def test_a_mistake_has_one_loss_on_the_whole_page(open_page):
+    """In the list, the sentence, the table of the position before it, and the deck."""
+    game, moves = othello.Othello(6), slow_board.random_game(6, seed=6)[1]
+    with running(makers(game)) as port:
+        text = notation.transcript(moves, 6, has_passes=True)
+        visit = open_page(port, f"#othello6:{text}", size="notebook")
+        page = visit.page
+        page.keyboard.press("Home")
+        page.keyboard.press("d")
+        page.keyboard.press("a")
+        visit.wait_for("#analyse", "Analyse game")
+        visit.wait_until(f"document.querySelectorAll('#graph .dot').length === {len(moves) + 1}")
+        visit.wait_for("#analyse", "Analyse game")
+        mistakes = visit.mistakes
+        assert len(mistakes) > 3
+        assert any(lost.startswith("~") for _, _, lost, *_ in mistakes)
+        page.click("#keep-mistakes")
+        cards = page.evaluate("JSON.parse(localStorage.getItem('azo-deck'))")
+        losses = {len(card["moves"]) + 1: card["losses"] for card in cards}
+        for number, marked, lost, *_ in mistakes:
+            move, size = marked.rstrip("?!"), int(lost.lstrip("~"))
+            page.locator(f"#mistakes button[data-ply='{number}']").click()
+            about = "about " * lost.startswith("~")
+            told = f"Move {number}, {move}: loses {about}{size} disc"
+            assert visit.text("#lesson").startswith(told)
+            assert page.locator("#reasons li").count() >= 1
+            assert losses[int(number)][move] == size
+            page.keyboard.press("ArrowLeft")
+            rows = [
+                row.split("\t")[:2] for row in page.locator("#lines tbody tr").all_inner_texts()
+            ]
+            worth = {name: _discs(shown) for name, shown in rows}
+            assert worth[rows[0][0]] - worth[move] == size
+        assert not re.search(r"[+−~]\d+\.\d", page.inner_text("body"))
+
+
+def _discs(text):
+    return int(text.lstrip("~≤").replace("−", "-"))

@@ -39,7 +39,7 @@ from azo.play.engine.search_report import SearchReport
 # a move that turns a win into a draw or a loss always has the worst mark.
 MARKS = ((10.0, 1.0, "??"), (4.0, 0.75, "?"), (2.0, math.inf, "?!"))
 # By so much more a loss that is not exact has to reach them, so that a longer search agrees.
-MARGIN, RESULT_MARGIN = 1.0, 0.5
+MARGIN, RESULT_MARGIN = 1.0, 0.25
 _RESULT_LOST = 1.0  # a loss in expected result that changes who wins
 _NUM_LOSSES = 10  # listed as the largest
 # Least loss by usual searches, in discs or in expected result, with which positions are searched

@@ -27,7 +27,7 @@ from azo.solver.host import endgame
 _MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early ends
 _SOLVER_SHARE = 0.5  # of the time of a move
 # Simulations of a position whose score decides on a mark: docs/play.md tells how many marks hold.
-_DEEP = 20_000
+_DEEP = 50_000
 # Networks that need JAX are slow: they get so many times the usual simulations, at most as many.
 _DEEP_FACTOR = 4
 _DEEP_SECONDS = 16  # times the usual time, if it is limited

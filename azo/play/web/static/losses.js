@@ -14,7 +14,7 @@ import { quality } from "./tree.js";
 const MARKS = [[10, 1, "??"], [4, 0.75, "?"], [2, Infinity, "?!"]];
 // By so much more a loss that is not exact has to reach them.
 const MARGIN = 1;
-const RESULT_MARGIN = 0.5;
+const RESULT_MARGIN = 0.25;
 const RESULT_LOST = 1; // a loss in expected result that changes who wins
 const DOUBTED = 2; // least loss by usual searches with which positions are searched deeply
 const RESULT_DOUBTED = 0.5;
