@@ -272,3 +272,30 @@ def test_a_score_and_its_likely_result_belong_together(size):
         value = search_report.likely_result(utility, size)
         assert search_report.likely_utility(value, size) == pytest.approx(utility)
     assert abs(search_report.likely_utility(1.0, size)) <= size**2
+
+
+def test_a_deep_analysis_is_long_enough_for_marks():
+    live = make()
+    usual = Limits(20, seconds=3.0, is_analysis=True)
+    deep = live.deep_limits(usual)
+    assert (deep.num_simulations, deep.seconds, deep.is_analysis) == (80, 48.0, True)
+    assert not live.think(usual).is_deep
+    assert not live.think(deep, is_stopped=lambda: True).is_deep
+    assert live.think(deep).is_deep
+    assert live.think(usual).is_deep  # the tree is kept
+    assert not live.think(Limits(200)).is_deep  # a search for a move has no scores
+
+    live.evaluator.simulate = lambda *_: None  # such networks are fast
+    assert live.deep_limits(usual).num_simulations == 50_000
+    assert live.deep_limits(Limits(60_000, is_analysis=True)).num_simulations == 60_000
+    assert live.deep_limits(Limits(seconds=1.0, is_analysis=True)).num_simulations is None
+    live.evaluator.simulate = None
+
+
+def test_whole_discs_are_the_same_for_both_sides():
+    live = make()
+    report = search_report.whole(live.think(Limits(50, is_analysis=True)))
+    assert all(move.discs == int(move.discs) for move in report.moves if move.discs is not None)
+    assert report.discs == int(report.discs)
+    for number, whole in ((2.5, 3), (0.5, 1), (0.4, 0), (-0.4, 0), (7.0, 7)):
+        assert (search_report.rounded(number), search_report.rounded(-number)) == (whole, -whole)

@@ -57,6 +57,20 @@ def test_a_report_is_that_of_the_engine_and_comes_in_several_parts():
         assert move["line"] == [notation.action_text(action, 6) for action in other.line]
 
 
+def test_a_deep_search_has_scores_for_marks_in_whole_discs():
+    with running({othello.Othello(6): maker(othello.Othello(6))}) as port:
+        options = {"moves": "c2", "num_simulations": 40}
+        usual, deep = (
+            ask(port, "/api/think", question(**options, is_deep=is_deep)).lines[-1]["report"]
+            for is_deep in (False, True)
+        )
+    assert (usual["is_deep"], deep["is_deep"]) == (False, True)
+    assert (usual["num_simulations"], deep["num_simulations"]) == (40, 160)
+    discs = [report["discs"] for report in (usual, deep)]
+    discs += [move["discs"] for move in deep["moves"] if move["discs"] is not None]
+    assert all(number == int(number) for number in discs)
+
+
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [

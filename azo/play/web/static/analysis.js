@@ -81,9 +81,9 @@ export class Analysis {
     if (play.isContinuous) return document.hidden ? undefined : this.#deepen();
     if (play.settings.analysed) return undefined; // there is no server to ask
     if (play.map === "none") return undefined;
+    const isSearched = this.#isSearched(play.cursor);
     const isSure = !doubted(this.#pair, play.isReversed).length;
-    if (this.#isSearched(play.cursor) && isSure) return undefined;
-    return this.#advise();
+    return isSearched && isSure ? undefined : this.#advise(isSearched);
   }
 
   /** Searches a position unless it was searched, and returns whether it was or is now. */
@@ -96,10 +96,10 @@ export class Analysis {
     return Boolean(isSure) && play.search.end(task);
   }
 
-  async #advise() {
+  async #advise(isSearched = false) {
     const { play } = this;
     const task = play.beginTask("advise");
-    if (!this.#isSearched(task.position)) {
+    if (!isSearched) {
       const report = await play.search.think(task, task.position, this.#limits(HINT_SECONDS));
       if (!report) return;
     }

@@ -44,8 +44,10 @@ export function render(play, { board, graph, moves }) {
 }
 
 /** How often people play the move that led to the position on the board. */
-function peopleWords({ cursor, rating, settings }) {
-  const known = difficulty(cursor.parent.report, cursor.move, rating, settings.people);
+function peopleWords({ cursor, isReversed, rating, settings }) {
+  const { move, parent } = cursor;
+  const report = { ...parent.report, moves: movesOf(parent, isReversed) };
+  const known = difficulty(report, move, rating, settings.people);
   if (!known) return [];
   const [played, missed] = [known.played, known.missed].map(percent);
   return [`${played} of people rated ${rating} play it, and ${missed} lose 2 discs or more here.`];
