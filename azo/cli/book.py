@@ -149,7 +149,7 @@ def drill(settings: DrillConfig, terminal: rich.console.Console) -> None:
     engine = live_engine.Engine(engine_factory.load_evaluator(settings))
     book = opening_book.load(settings.book, engine.game)
     cards = deck.of_book(book, engine, settings.play, settings.rating)
-    number = deck.Deck(settings.deck).add(cards)
+    number = deck.Deck(settings.deck, repairs=False).add(cards).num_new
     terminal.print(f"{settings.deck}: {len(cards)} positions, {number} are new", markup=False)
 
 

@@ -9,9 +9,10 @@ from support.typed_lines import played
 from azo.games import notation, othello
 from azo.games.host import live_game
 from azo.play.engine import opening_book
-from azo.play.protocols import deck, practice
+from azo.play.protocols import deck, practice, replies
 
 _GAME = othello.Othello()
+_AFTER = {"f5d6": {"discs": 1.0}, "f5f4": {"discs": 1.6}, "f5f6": {"discs": 7.4}}
 _DAY = 24 * 60 * 60 * 1000
 _CARD = {
     "game": "othello8", "start": None, "moves": ["f5"], "mover": "white", "best": "d6",
@@ -51,13 +52,13 @@ def memory(path):
     ("move", "said"),
     [
         ("d6", "solved: d6; again in 2 days"),
-        ("F4", "solved: f4; again in 2 days"),
-        ("f6", "f6 loses 6 discs: d6 is best; again in ten minutes"),
-        ("", "d6 is best; again in ten minutes"),
+        ("F4", "solved: f4, as good as d6; again in 2 days"),
+        ("f6", "f6 loses 6 discs: d6 is best; again in this round"),
+        ("", "d6 is best; again in this round"),
     ],
 )
 def test_a_position_is_asked_judged_and_comes_back(path, clock, move, said):
-    out = practised(path, "practise", "a1", move)
+    out = practised(path, "practise", "a1", move, evaluations=_AFTER)
     assert "white: find the best move\n" in out
     assert "1 due" in out
     assert "illegal move a1: white may play f4 d6 f6" in out
@@ -65,7 +66,7 @@ def test_a_position_is_asked_judged_and_comes_back(path, clock, move, said):
     wait = memory(path)["due"] - clock[0]
     assert wait == (2 * _DAY if said.startswith("solved") else 10 * 60 * 1000)
     assert memory(path)["last"] == clock[0]
-    assert "well done: the next position is due" in practised(path, "practise")
+    assert "nothing is due: the next position is due within" in practised(path, "practise")
     clock[0] += wait
     assert "white: find the best move" in practised(path, "practise", "stop")
 
@@ -74,6 +75,62 @@ def test_a_week_of_practice_has_the_times_of_fsrs(path, clock):
     for days, again in ((0, 2), (2, 11), (11, 46)):
         clock[0] += days * _DAY
         assert f"solved: d6; again in {again} days" in practised(path, "practise", "d6")
+
+
+def test_what_was_not_solved_is_asked_again_until_it_is(path, clock):
+    other = _CARD | {"moves": ["f5", "d6"], "mover": "black", "best": "c3", "losses": {"c3": 0}}
+    path.write_text(json.dumps([_CARD, other]))
+    lines = ["practise", "f6", "c3", "f6", "", "d6", "a1"]
+    out = practised(path, *lines, evaluations=_AFTER)
+    parts = out.split("best move> ")
+    assert ["white: find" in part for part in parts[:5]] == [True, False, True, True, True]
+    assert ["2 due" in part for part in parts[:5]] == [True, True, False, False, False]
+    assert "solved: d6; again in 1 day\n1 of 2 right at the first try: the next" in out
+    assert "well done" not in out
+    clock[0] += 100 * _DAY
+    out = practised(path, "practise", "d6", "c3", evaluations=_AFTER)
+    assert "well done: 2 of 2 right at the first try: the next position is due" in out
+    clock[0] += 1000 * _DAY
+    out = practised(path, "practise", "", "stop")
+    assert "0 of 1 right at the first try, 1 to be asked again in ten minutes" in out
+
+
+@pytest.mark.parametrize("word", ["quit", "stop", "QUIT"])
+def test_practice_has_help_and_an_end(path, word):
+    out = practised(path, "practise", "help", "xx", word, "board", "quit")
+    assert "stop, quit    back to the game" in out
+    assert "unknown move 'xx'" in out
+    assert "; try 'help'" in out
+    assert out.count("best move> ") == 3
+    assert memory(path) is None
+
+
+def test_a_reply_is_judged_by_searches_after_it_and_after_the_best(path, clock):
+    """The table of the card says 0.6; searches say 3.6, and of f6 nothing is lost."""
+    after = {"f5d6": {"discs": 1.0}, "f5f4": {"discs": 4.6}, "f5f6": {"discs": 0.5}}
+    out, engine = played(
+        ["practise", "f4", "f6"], positions=deck.Deck(path), evaluations=after, moves="f5d6c3"
+    )
+    assert "f4 loses 4 discs: d6 is best; again in this round" in out
+    assert "solved: f6, as good as d6; again in 1 day" in out
+    limits = [each.num_simulations for each in engine.limits if each]
+    assert limits == [replies.NUM_SIMULATIONS] * 4
+    assert len(engine.actions) == 3  # the game is there again
+
+
+def test_a_move_with_few_visits_is_not_kept_as_a_good_one(tmp_path, clock):
+    path = tmp_path / "deck.json"
+    parse = notation.parse_action
+    d6, f4, f6 = (parse(move, 8) for move in ("d6", "f4", "f6"))
+    lost = {
+        "f5": {
+            "best": "d6", "discs": 5.0, "visits": {d6: 300, f4: 5, f6: 90},
+            "values": {d6: 0.1, f4: 0.1, f6: 0.09},
+        }
+    }  # fmt: skip
+    practised(path, "analyse", "keep", evaluations=lost, moves="f5f4", sides="white")
+    (card,) = deck.Deck(path).cards()
+    assert set(card.losses) == {"d6", "f6"}
 
 
 @pytest.mark.parametrize("end", ["stop", KeyboardInterrupt(), None])
@@ -105,14 +162,18 @@ def test_mistakes_of_an_analysed_game_are_kept_once(tmp_path, clock):
     ("content", "message"),
     [
         ("[", "not a deck of positions to practise"),
-        ('[{"moves": []}]', "not a deck of positions to practise"),
-        (json.dumps([_CARD | {"best": "\x1b[2J"}]), "not a deck of positions to practise"),
-        (json.dumps([_CARD | {"memory": _MEMORY}]), "not a deck of positions to practise"),
+        ('[{"moves": []}]', "bad.json: card 1: game is "),
+        (json.dumps([_CARD | {"best": "\x1b[2J"}]), r"bad.json: card 1: best is '\x1b[2J': "),
+        (json.dumps([_CARD | {"memory": _MEMORY}]), "bad.json: card 1: memory.last is 1e+300: "),
         (
             json.dumps([_CARD | {"moves": ["a1"]}]),
             "illegal move 'a1' at ply 1: black may play d3, c4, f5 or e6",
         ),
-        (json.dumps([_CARD | {"start": "X"}]), "board 'X': 1 squares, but a 8x8 board has 64"),
+        (json.dumps([_CARD | {"start": "X"}]), "bad.json: card 1: start is 'X': "),
+        (
+            json.dumps([_CARD | {"start": 36 * "-" + " X"}]),
+            "36 squares, but a 8x8 board has 64",
+        ),
     ],
 )
 def test_a_file_that_is_no_deck_gets_one_line(path, tmp_path, content, message):

@@ -6,7 +6,7 @@ from azo.play.engine import engine_settings, search_report
 
 
 class ScriptedEngine(live_game.LiveGame):
-    """Reports the entry of `evaluations` for a position, by its ply: 0 at the start.
+    """Reports the entry of `evaluations` for a position, by its moves or its ply: 0 at the start.
 
     An evaluation is a dict with any of `value`, `raw_value`, `score`, `best` (a move as text or an
     action), and by action `prior`, `visits`, `values`, `scores`. By default all moves are equal and
@@ -37,7 +37,9 @@ class ScriptedEngine(live_game.LiveGame):
         if not legal:
             raise ValueError("the game is over")
         self.limits.append(limits)
-        evaluation = self.evaluations.get(len(self.actions), {})
+        moves = notation.transcript(self.actions, self.game.size)
+        by_ply = self.evaluations.get(len(self.actions), {})
+        evaluation = self.evaluations.get(moves, by_ply)
         best = evaluation.get("best", legal[0])
         best = notation.parse_action(best, self.game.size) if isinstance(best, str) else best
         moves = [self._move(evaluation, action, 1 / len(legal)) for action in legal]

@@ -72,7 +72,7 @@ class Terminal:
         self._last_report: SearchReport | None = None  # of the engine's last move
         self._saved: pathlib.Path | None = None  # the file of this game, which may be overwritten
         self._kept = kept
-        self._practice = practice.Practice(positions, engine.game, console, read)
+        self._practice = practice.Practice(positions, engine, console, read)
         self._analysis: game_analysis.GameAnalysis | None = None  # the last one
         self._waiting = functools.partial(interruptible.waiting, console, engine.game.size)
         self._is_paused = False  # the engine is to move, but waits
