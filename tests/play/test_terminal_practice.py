@@ -109,7 +109,11 @@ def test_a_reply_is_judged_by_searches_after_it_and_after_the_best(path, clock):
     """The table of the card says 0.6; searches say 3.6, and of f6 nothing is lost."""
     after = {"f5d6": {"discs": 1.0}, "f5f4": {"discs": 4.6}, "f5f6": {"discs": 0.5}}
     out, engine = played(
-        ["practise", "f4", "f6"], positions=deck.Deck(path), evaluations=after, moves="f5d6c3"
+        ["practise", "f4", "f6"],
+        positions=deck.Deck(path),
+        evaluations=after,
+        sides="both",
+        moves="f5d6c3",
     )
     assert "f4 loses 4 discs: d6 is best; again in this round" in out
     assert "solved: f6, as good as d6; again in 1 day" in out

@@ -169,11 +169,15 @@ async function addShipped(play, kind) {
 }
 
 async function loadDeck(play, input) {
-  const number = deck.merge(await input.files[0].text());
+  const [file] = input.files;
+  const { number, refused, left, problem } = await deck.merge(await file.text(), Date.now());
   input.value = "";
   document.querySelector("dialog[open]")?.close();
-  if (number === null) return say("This file is no deck: “Save deck” writes one");
-  say(`${plural(number, "position")} loaded`, "note");
+  if (problem) return say(`${file.name} is no deck (${problem}): “Save deck” writes one`);
+  const parts = [`${plural(number, "position")} loaded`];
+  if (left) parts.push(`no room for ${left}`);
+  if (refused.length) parts.push(`refused ${deck.named(refused)}`);
+  say(parts.join("; "), refused.length ? "error" : "note");
   return play.render();
 }
 
@@ -233,6 +237,7 @@ async function start() {
     keep();
   };
   play = new Play(settings, show, say);
+  deck.listener.onDamage = say;
   const isOffline = settings.analysed || settings.practice;
   const choices = isOffline ? {} : storage.choices();
   for (const name of [...CHOICES, "isContinuous"]) play[name] = choices[name] ?? play[name];
@@ -243,6 +248,7 @@ async function start() {
   await openFirst(play);
   keep = keeper(play);
   keep();
+  deck.cards(); // says whether it is damaged
 }
 
 /** Shows a position of the deck; the first deck has some of each kind. */

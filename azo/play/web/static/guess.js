@@ -4,10 +4,12 @@ import { plural } from "./formatting.js";
 import { loss } from "./losses.js";
 import { estimate, ratingWords } from "./people.js";
 import { cardOf } from "./quiz.js";
+import { lossOf } from "./replies.js";
 
 export class Guess {
   /** @param {Play} play the moves to guess are those of the player, or those of both sides */
   constructor(play) {
+    this.play = play;
     this.ratings = play.settings.people ?? [];
     const isAsked = ({ parent }) => !["black", "white"].includes(play.human) || parent.mover === play.human;
     const choices = play.line.filter((position) => {
@@ -31,7 +33,11 @@ export class Guess {
     return `Move ${ply}: what does ${mover} play? (${this.left.length} to come)`;
   }
 
-  judge({ losses, played, best, report }, move) {
+  async judge(card, move) {
+    const { losses, played, best, report } = card;
+    if (move && move !== played && move !== best) {
+      losses[move] = (await lossOf(this.play, card, move, best)) ?? losses[move];
+    }
     const most = Math.max(...Object.values(losses));
     const words = (each) => {
       const discs = Math.round(losses[each] ?? most);

@@ -5,17 +5,25 @@ import * as api from "./api.js";
 import * as deck from "./deck.js";
 import { capital, plural } from "./formatting.js";
 import { mistakes } from "./losses.js";
-import { cardOf } from "./quiz.js";
+import { cardOf, MOST_LOST } from "./quiz.js";
+import { lossOf } from "./replies.js";
 
 const DAY = 24 * 60 * 60 * 1000;
-const MOST_LOST = 1; // discs, by a move that solves a position
 export const SHIPPED_FOR = "othello8"; // the game
+const WELL_DONE = 0.8; // of the positions of a round, solved at the first try
 const MORE = 10; // positions that one click adds
 
 export class Practice {
   /** @param {Play} play the state of the page */
   constructor(play) {
     this.play = play;
+    this.begin();
+  }
+
+  /** Starts a round: what is due is asked, and again what was not solved, until it is. */
+  begin() {
+    this.tries = new Map(); // of each card, whether the first answer was right
+    this.failed = []; // cards that are asked again after the others
   }
 
   /** The cards that are due, of games that the page offers. */
@@ -24,34 +32,70 @@ export class Practice {
     return deck.due(Date.now()).filter(({ game }) => names.includes(game));
   }
 
-  /** The next card that is due. */
+  /** The cards of this round that are left. */
+  get left() {
+    const ids = this.failed.map(deck.idOf);
+    return [...this.due.filter((card) => !ids.includes(deck.idOf(card))), ...this.failed];
+  }
+
   next() {
-    return this.due[0];
+    return this.left[0];
   }
 
   question({ mover, isEnding }) {
     const which = isEnding ? "the only winning move" : "the best move";
-    return `${capital(mover)}: find ${which} (${this.due.length} due)`;
+    return `${capital(mover)}: find ${which} (${this.left.length} due)`;
   }
 
   /** Reviews a card, and says when it comes back. */
-  judge(card, move) {
-    const loss = card.losses[move];
-    const isSolved = loss <= MOST_LOST;
-    const memory = deck.review(card.memory, isSolved, Date.now());
-    deck.update(card, memory);
-    const days = Math.round((memory.due - memory.last) / DAY);
-    const again = days ? `again in ${plural(days, "day")}` : "again in this round";
-    const cost = loss === undefined ? "is not among the best" : `loses ${plural(Math.round(loss), "disc")}`;
+  async judge(card, move) {
+    const loss = await this.#loss(card, move);
+    const isSolved = loss !== null && loss <= MOST_LOST;
+    const now = Date.now();
+    const memory = await deck.keepReview(card, isSolved, now, loss === null ? {} : { [move]: loss });
+    const id = deck.idOf(card);
+    if (!this.tries.has(id)) this.tries.set(id, isSolved);
+    this.failed = this.failed.filter((each) => deck.idOf(each) !== id);
+    if (!isSolved) this.failed.push(card);
+    if (loss !== null) card.losses[move] = loss;
+    const days = Math.round((memory.due - now) / DAY);
+    const again = isSolved ? `again in ${plural(days, "day")}` : "again in this round";
+    const cost = loss === null ? "is not among the best" : `loses ${plural(Math.round(loss), "disc")}`;
     const wrong = move === null ? `The best move is ${card.best}` : `${move} ${cost}: ${card.best} is best`;
-    return `${isSolved ? `Solved: ${move}` : wrong}; ${again}`;
+    const asGood = move === card.best ? "" : `, as good as ${card.best}`;
+    return `${isSolved ? `Solved: ${move}${asGood}` : wrong}; ${again}`;
+  }
+
+  /** The discs that an answer loses, null if they are not known; those of endings are exact. */
+  async #loss(card, move) {
+    if (move === null || move === card.best) return move && 0;
+    const known = card.losses[move] ?? null;
+    if (card.isEnding && known !== null) return known;
+    return (await lossOf(this.play, card, move, card.best)) ?? known;
+  }
+
+  /** How many positions of the round were solved at the first try, "" without answers. */
+  get score() {
+    const { size } = this.tries;
+    if (!size) return "";
+    const right = [...this.tries.values()].filter(Boolean).length;
+    const praise = right >= WELL_DONE * size ? "Well done: " : "";
+    return `${praise}${right} of ${size} right at the first try`;
+  }
+
+  /** What to say when the player stops the round. */
+  get rest() {
+    const { length } = this.failed;
+    const left = length ? `; ${plural(length, "position")} to be asked again in ten minutes` : "";
+    return this.score && this.score + left;
   }
 
   end() {
     const [first] = deck.cards();
     if (!first) return "No position is kept: analyse a game, then “Keep mistakes”";
-    const days = Math.ceil((first.memory.due - Date.now()) / DAY);
-    return `Well done: the next position is due ${days > 1 ? `in ${days} days` : "within a day"}`;
+    const days = Math.ceil(((first.memory?.due ?? 0) - Date.now()) / DAY);
+    const next = `the next position is due ${days > 1 ? `in ${days} days` : "within a day"}`;
+    return `${this.score || "Nothing is due"}: ${next}`;
   }
 
   /** The mistakes of the player, or of both sides where nobody of them is the player. */
@@ -62,10 +106,10 @@ export class Practice {
   }
 
   /** Adds the mistakes of the game to the deck. */
-  keepMistakes() {
+  async keepMistakes() {
     const { play } = this;
     const found = this.mistakes;
-    const number = deck.add(found.map(({ parent }) => cardOf(play, parent)));
+    const number = await deck.add(found.map(({ parent }) => cardOf(play, parent)));
     const old = found.length - number ? `, ${found.length - number} were kept before` : "";
     play.say(`${plural(number, "position")} to practise under “Games”${old}`, "note");
     play.render();

@@ -4,6 +4,9 @@
 import * as api from "./api.js";
 import { movesOf } from "./losses.js";
 
+export const MOST_LOST = 1; // discs, by a move that solves a position
+const LEAST_SHARE = 0.2; // of the visits of the most visited move
+
 export class Quiz {
   /** @param {Play} play the state of the page */
   constructor(play) {
@@ -17,7 +20,7 @@ export class Quiz {
   leave() {
     this.play.level = this.usualLevel ?? this.play.level;
     this.usualLevel = null;
-    Object.assign(this, { card: null, position: null, verdict: "", former: null });
+    Object.assign(this, { card: null, position: null, judged: null, verdict: "", former: null });
   }
 
   /** Whether the player has to find the move, so that nothing may tell it. */
@@ -36,16 +39,19 @@ export class Quiz {
 
   /** What to say in place of the state of a game. */
   get words() {
+    if (this.judged) return `Looking at ${this.judged}…`;
     return this.verdict || this.course.question(this.card);
   }
 
   /**
    * Asks the cards of a course.
    * @param {{next: () => ?object, question: (card: object) => string,
-   *   judge: (card: object, move: ?string) => string, end: () => string}} course
+   *   judge: (card: object, move: ?string) => Promise<string>, end: () => string, begin: ?() => void,
+   *   rest: ?string}} course
    */
   start(course) {
     this.course = course;
+    course.begin?.();
     return this.next();
   }
 
@@ -71,20 +77,27 @@ export class Quiz {
       if (!(error instanceof api.Failure)) throw error;
       return play.say(error.message);
     }
-    Object.assign(this, { card, verdict: "" });
+    Object.assign(this, { card: { ...card, losses: { ...card.losses } }, verdict: "" });
     play.pose(game);
     this.position = play.cursor;
     return play.proceed();
   }
 
   /** Judges a move; null shows the answer. */
-  answer(move) {
-    this.verdict = this.course.judge(this.card, move);
-    this.play.proceed();
+  async answer(move) {
+    const { card, course, play } = this;
+    if (this.judged) return;
+    this.judged = move;
+    play.render();
+    const verdict = await course.judge(card, move);
+    if (card !== this.card) return; // another game is on the board
+    Object.assign(this, { judged: null, verdict });
+    play.proceed();
   }
 
   /** Goes on: shows the answer, or the next card after it. */
   goOn() {
+    if (this.judged) return undefined;
     return this.isAsking ? this.answer(null) : this.next();
   }
 
@@ -100,7 +113,9 @@ export class Quiz {
 
   /** Ends, and shows the former game again. */
   stop() {
+    const { rest } = this.course;
     if (this.card) this.play.resume(this.former);
+    if (rest) this.play.say(rest, "result");
   }
 }
 
@@ -117,7 +132,12 @@ export function cardOf(play, position) {
   const known = movesOf(position, play.isReversed).filter((move) => (isSolved ? move.score : move.discs) !== null);
   const worth = ({ score, discs }) => sign * (score ?? discs);
   const best = Math.max(...known.map(worth));
-  const losses = Object.fromEntries(known.map((move) => [move.move, best - worth(move)]));
-  losses[report.move] = 0;
+  const least = LEAST_SHARE * Math.max(...report.moves.map(({ visits }) => visits));
+  const losses = { [report.move]: 0 };
+  for (const move of known) {
+    const loss = best - worth(move);
+    const isKnown = isSolved || move.visits >= least; // what few visits say to be good may be bad
+    if (move.move !== report.move && (loss > MOST_LOST || isKnown)) losses[move.move] = loss;
+  }
   return { ...play.question(position), mover, best: report.move, losses };
 }
