@@ -250,3 +250,26 @@ def test_a_move_without_a_search_says_why(source, said):
     board = notation.Board(*_GAME.start_discs, is_black_to_move=True)
     report = search_report.SearchReport(board, 19, (), 0.0, 0.0, 0.0, None, source, 0, 0, 0.0)
     assert formatting.reason(report, "azo", _GAME)[0].startswith(said)
+
+
+@pytest.mark.parametrize("level", [1, 3, 20])
+def test_azos_move_does_not_tell_the_best_reply(level):
+    d6, c3 = (notation.parse_action(move, 8) for move in ("d6", "c3"))
+    told = {1: {"best": d6, "lines": {d6: (d6, c3)}}}
+    out, _ = played(["f5"], evaluations=told, level=level)
+    assert "azo (white) plays d6" in out
+    assert "azo expects" in out
+    assert "c3" not in out
+    out, _ = played([], evaluations=told, level=level, sides="none", moves="f5")
+    assert "expected: d6 c3" in out  # nobody is to find it
+
+
+@pytest.mark.parametrize(
+    ("sides", "said"), [("black", "you lose by 64:"), ("white", "you win by 64:")]
+)
+def test_a_finished_game_is_told_from_ones_own_side(sides, said):
+    board = notation.parse_board("O" * 64, 8)
+    out, _ = played(["board"], board=board, sides=sides)
+    assert said in out
+    out, _ = played(["board"], board=board, sides="both")
+    assert "the game is over:" in out

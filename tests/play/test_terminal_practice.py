@@ -118,7 +118,7 @@ def test_a_reply_is_judged_by_searches_after_it_and_after_the_best(path, clock):
     assert "f4 loses 4 discs: d6 is best; again in this round" in out
     assert "solved: f6, as good as d6; again in 1 day" in out
     limits = [each.num_simulations for each in engine.limits if each]
-    assert limits == [replies.NUM_SIMULATIONS] * 4
+    assert limits == [*replies.NUM_SIMULATIONS] * 4
     assert len(engine.actions) == 3  # the game is there again
 
 

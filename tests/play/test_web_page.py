@@ -168,10 +168,10 @@ def test_a_player_resigns_and_can_take_it_back(visit):
     moves = visit.moves
     visit.page.keyboard.press("Home")
     visit.press("#resign")
-    assert (visit.ply, visit.text("#status")) == (4, "Black resigned: white wins")
+    assert (visit.ply, visit.text("#status")) == (4, "You resigned: white wins")
     assert not visit.page.is_visible("#resign")
     visit.page.reload()
-    visit.wait_for("#status", "Black resigned: white wins")
+    visit.wait_for("#status", "You resigned: white wins")
     visit.cell(visit.legal[0]).click()
     assert visit.text("#message") == "The game is over"
     visit.page.click("#games")

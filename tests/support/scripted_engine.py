@@ -9,7 +9,7 @@ class ScriptedEngine(live_game.LiveGame):
     """Reports the entry of `evaluations` for a position, by its moves or its ply: 0 at the start.
 
     An evaluation is a dict with any of `value`, `raw_value`, `score`, `best` (a move as text or an
-    action), and by action `prior`, `visits`, `values`, `scores`. By default all moves are equal and
+    action), and by action `prior`, `visits`, `values`, `scores`, `lines`. By default all moves are equal and
     have value 0.
     """
 
@@ -74,5 +74,5 @@ class ScriptedEngine(live_game.LiveGame):
             value=value,
             discs=64 * value if score is None and value is not None else score,
             score=score,
-            line=(action,),
+            line=evaluation.get("lines", {}).get(action, (action,)),
         )

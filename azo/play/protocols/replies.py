@@ -13,9 +13,9 @@ from azo.play.analysis import game_analysis
 from azo.play.engine import live_engine
 from azo.play.engine.engine_settings import Limits
 
-NUM_SIMULATIONS = 20_000
-"""Of each of the two positions."""
-_SECONDS = 10.0  # of each; for slow networks
+NUM_SIMULATIONS = 20_000, 40_000
+"""Of each of the two positions, one search after the other."""
+_SECONDS = 10.0  # of a search; for slow networks
 
 
 def loss_of(
@@ -28,22 +28,27 @@ def loss_of(
 ) -> float:
     """Returns the discs that a move in a position loses against another one, at least 0.
 
-    The engine has its game again afterwards.
+    It is the larger of two losses, after a search and after its continuation: a score of one search
+    alone is off by two discs in open positions. The engine has its game again afterwards.
     """
     start, actions = engine.start, engine.actions
-    limits = Limits(NUM_SIMULATIONS, _SECONDS, is_analysis=True)
 
-    def worth(text: str) -> float:
+    def worths(text: str) -> list[float]:
         action = notation.parse_action(text, engine.game.size)
         engine.new_game(live.start, (*live.actions, action))
-        if engine.is_over:
-            discs = game_analysis.end_report(engine).discs
-        else:
-            discs = engine.think(limits, is_stopped=is_stopped).discs
-        assert discs is not None
-        return -discs * engine.utility(1)
+        found = []
+        for number in NUM_SIMULATIONS:
+            if engine.is_over:
+                report = game_analysis.end_report(engine)
+            else:
+                limits = Limits(number, _SECONDS, is_analysis=True)
+                report = engine.think(limits, is_stopped=is_stopped)
+            assert report.discs is not None
+            found.append(-report.discs * engine.utility(1))
+        return found
 
     try:
-        return max(worth(best) - worth(move), 0.0)
+        pairs = zip(worths(best), worths(move), strict=True)
+        return max(0.0, *(own - other for own, other in pairs))
     finally:
         engine.new_game(start, actions)

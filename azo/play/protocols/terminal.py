@@ -263,7 +263,7 @@ class Terminal:
         if engine.is_over:
             score, num_empties = engine.final_score(), engine.num_empties
             outcome = formatting.outcome(score, engine.game, num_empties=num_empties)
-            notes += ["the game is over:", outcome]
+            notes += [self._own_result(score) or "the game is over:", outcome]
         else:
             mover = formatting.colour(board)
             fewer = ", fewer discs win" if engine.game.is_reversed else ""
@@ -272,9 +272,20 @@ class Terminal:
             notes.append(f"last move: {notation.action_text(engine.actions[-1], size)}")
         report = self._last_report
         if report is not None and report.board in engine.boards[-3:] and not engine.is_over:
-            notes += formatting.reason(report, "azo", engine.game)
+            reasons = formatting.reason(report, "azo", engine.game)
+            # The line that azo expects begins with the best reply.
+            notes += reasons if self._sides == "none" else reasons[:1]
         legend = f"{signs.black} black  {signs.white} white  {signs.legal} legal  [ ] last move"
         return [*notes, "", legend] if len(notes) < 7 else [*notes, legend]
+
+    def _own_result(self, score: int) -> str:
+        """Returns what black's final score is for the person; "" with both sides or none."""
+        if self._sides not in ("black", "white"):
+            return ""
+        own = self._engine.utility(score if self._sides == "black" else -score)
+        if own == 0:
+            return "the game is over:"
+        return f"you {'win' if own > 0 else 'lose'} by {abs(own)}:"
 
     def _record(self) -> ggf.GgfGame:
         engine, rules = self._engine, self._engine.game

@@ -61,7 +61,7 @@ function keeper(play) {
 }
 
 function fillChoices({ games, levels, people = [] }) {
-  const likePeople = document.createElement("optgroup");
+  const likePeople = document.createElement("optgroup"); // hidden where the board has none
   likePeople.label = "Learnt from games of people";
   likePeople.append(...people.map((rating) => new Option(`like ${rating}`, `human:${rating}`)));
   byId("level").replaceChildren(
@@ -91,6 +91,7 @@ function connect(play) {
     pause: () => play.pause(),
     go: () => play.go(),
     resign: () => play.resign(),
+    rematch: () => play.rematch(),
     analyse: () => play.analysis.searchGame(),
     watch: () => play.analysis.watch(),
     solve: () => play.analysis.solve(),
@@ -101,6 +102,7 @@ function connect(play) {
     "previous-mistake": () => play.lessons.step(-1),
     better: () => play.lessons.showBetter(),
     retry: () => play.lessons.retry(),
+    why: () => byId("reasons").scrollIntoView({ block: "nearest" }),
     "keep-mistakes": () => play.practice.keepMistakes(),
     guess: () => play.quiz.start(new Guess(play)),
     "go-on": () => play.quiz.goOn(),

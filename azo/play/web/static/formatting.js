@@ -71,6 +71,13 @@ export function result(score, numSquares, isReversed) {
   return `${more}-${less} to ${who}`;
 }
 
+/** A final score for black as a player sees it who has one side: "You win by 10". */
+export function ownResult(score, side, isReversed) {
+  const who = winner(score, isReversed);
+  if (who === null) return "A draw";
+  return `You ${who === side ? "win" : "lose"} by ${Math.abs(score)}`;
+}
+
 /** The result of a finished game, with a note if it includes empty squares. */
 export function outcome({ board }, isReversed) {
   const { empty } = count(board);
@@ -97,11 +104,20 @@ export function alternatives(moves) {
   return `${moves.slice(0, -1).join(", ")} or ${moves.at(-1)}`;
 }
 
-/** A report in one line. */
-export function headline(position, report, isReversed) {
+/**
+ * A report in one line, as the player of a side sees it, if there is one. A chance to win is only told
+ * where `isCertain`: people err more than the search.
+ */
+export function headline(position, report, isReversed, side, isCertain) {
   const { discs: expected, score, wins } = forBlack(position, report, isReversed);
-  if (score !== null) return `${result(score, position.board.length, isReversed)}, exact`;
+  if (score !== null) {
+    const own = side ? `${ownResult(score, side, isReversed)}: ` : "";
+    return `${own}${result(score, position.board.length, isReversed)}, exact`;
+  }
   const who = expected >= 0 ? "Black" : "White";
-  const won = chance(expected >= 0 ? wins : 1 - wins);
-  return `${who} ${about(Math.abs(expected))}, wins ${won}`;
+  const won = isCertain ? `, wins ${chance(expected >= 0 ? wins : 1 - wins)}` : "";
+  if (!side) return `${who} ${about(Math.abs(expected))}${won}`;
+  if (whole(expected) === 0) return "Even";
+  const isBetter = (side === "black" ? expected : -expected) > 0 !== isReversed;
+  return `You are ${isBetter ? "ahead" : "behind"} by about ${whole(Math.abs(expected))}`;
 }

@@ -1,7 +1,7 @@
 // The dialog of stored games, and links and files of the game on the board.
 
 import { openingName } from "./openings.js";
-import { finalScore, outcome } from "./formatting.js";
+import { finalScore, outcome, ownResult } from "./formatting.js";
 import * as records from "./records.js";
 import * as storage from "./storage.js";
 import { SHIPPED_FOR } from "./practice.js";
@@ -11,14 +11,17 @@ const byId = (id) => document.getElementById(id);
 
 /** What is stored of a game. */
 export function record(play) {
-  const { id, game, start, title, players, human, root, line, cursor, isReversed } = play;
+  const { id, game, start, title, players, human, level, root, line, cursor, isReversed, ownSide } = play;
   const last = line.at(-1);
-  const open = last.resigned ? `${last.resigned} resigned` : `${line.length - 1} moves`;
-  const state = last.isOver ? outcome(last, isReversed) : open;
-  const names = [players.black, players.white].filter(Boolean).join(" against ");
+  const loser = last.resigned === ownSide ? "you" : last.resigned;
+  const open = last.resigned ? `${loser} resigned` : `${line.length - 1} moves`;
+  const own = ownSide && last.isOver ? `${ownResult(finalScore(last.board), ownSide, isReversed)}, ` : "";
+  const state = last.isOver ? own + outcome(last, isReversed) : open;
+  const against = `You (${human}) against azo, ${levelName(play)}`;
+  const names = [players.black, players.white].filter(Boolean).join(" against ") || (ownSide ? against : "");
   const words = [names, game, openingName(line), state].filter(Boolean).join(", ");
   const tree = toData(root);
-  return { id, game, start, title, players, human, words, tree, path: cursor.moves, time: Date.now() };
+  return { id, game, start, title, players, human, level, words, tree, path: cursor.moves, time: Date.now() };
 }
 
 /** Returns a stored game with its tree, null if it is damaged or its network is not here. */
@@ -30,6 +33,12 @@ export function restored(stored, settings) {
   } catch {
     return null;
   }
+}
+
+/** The level of azo, such as "level 3 beginner" or "like people rated 1800". */
+export function levelName({ level, settings }) {
+  const name = settings.levels[level - 1];
+  return name ? `level ${level} ${name}` : `like people rated ${String(level).slice("human:".length)}`;
 }
 
 /** Whether a stored game has the moves of a link, in any variation. */

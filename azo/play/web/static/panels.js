@@ -1,7 +1,10 @@
 // The report of a position: its headline, its moves, and the bar beside the board.
 
-import { about, chance, discs, finalScore, forBlack, headline, percent, result, share, worthOf } from "./formatting.js";
+import {
+  about, chance, discs, finalScore, forBlack, headline, ownResult, percent, result, share, worthOf,
+} from "./formatting.js";
 import { movesOf } from "./losses.js";
+import { expectedShare } from "./results.js";
 import { quality } from "./tree.js";
 
 const LINE_MOVES = 8;
@@ -18,12 +21,16 @@ export function showReport(play, isThinking) {
   byId("lines-place").hidden = isHidden || !report?.moves.length;
   if (position.isOver) {
     const { board } = position;
-    return showWords(result(finalScore(board), board.length, isReversed), "");
+    const [score, side] = [finalScore(board), play.ownSide];
+    const own = side ? `${ownResult(score, side, isReversed)}: ` : "";
+    return showWords(own + result(score, board.length, isReversed), "");
   }
   if (play.lessons.isSecret) return showWords(`A better move than ${play.lessons.retried.move}?`, "");
   const progress = play.task?.kind === "solve" ? solving(play.task.latest, position) : "";
   if (!report) return showWords(progress || (isThinking ? "…" : "Not searched yet"), "");
-  showWords(progress || headline(position, report, isReversed), details(report, position));
+  const people = progress ? "" : peopleWords(play, report);
+  const words = headline(position, report, isReversed, play.ownSide, !play.hasPeople);
+  showWords(progress || words, details(report, position), people);
   const moves = report === position.report ? movesOf(position, isReversed) : report.moves;
   const most = Math.max(1, ...moves.map((move) => move.visits));
   return byId("lines").tBodies[0].replaceChildren(
@@ -31,8 +38,19 @@ export function showReport(play, isThinking) {
   );
 }
 
-function showWords(text, more) {
+/** How often people win from here, "" where it is not known. */
+function peopleWords({ cursor, game, ownSide, rating, isReversed }, report) {
+  const black = forBlack(cursor, report, isReversed);
+  const side = ownSide ?? (black.discs >= 0 ? "black" : "white");
+  const share = expectedShare(game, cursor.board, side === "black" ? black.discs : -black.discs, rating);
+  if (share === null) return "";
+  const who = ownSide ? "" : ` as ${side}`;
+  return `Players rated ${rating} win from here about ${chance(share)}${who}`;
+}
+
+function showWords(text, more, people = "") {
   write(byId("headline"), text);
+  write(byId("people"), people);
   write(byId("details"), more);
 }
 
@@ -99,7 +117,7 @@ function row(move, most, report, isReversed) {
 /** Shows why a move is a mistake; nothing without reasons. */
 export function showReasons(reasons) {
   const list = byId("reasons");
-  list.hidden = !reasons.length;
+  list.hidden = byId("why").hidden = !reasons.length;
   const items = reasons.map((text) => Object.assign(document.createElement("li"), { textContent: text }));
   if (list.textContent !== reasons.join("")) list.replaceChildren(...items);
 }

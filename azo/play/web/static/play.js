@@ -13,6 +13,7 @@ import { Search } from "./search.js";
 import * as tree from "./tree.js";
 
 const PASS_MS = 900;
+const PEOPLE_FOR = "othello8"; // the game whose players the levels like people have
 const RATING = 1800; // of people, if the level is not like theirs
 const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // least time between azo's moves
 
@@ -98,11 +99,11 @@ export class Play {
 
   /** Whether the player can give the game up. */
   get canResign() {
-    return this.isPlaying && !this.isInVariation && this.root.children.length > 0;
+    return this.isPlaying && this.root.children.length > 0;
   }
 
   get isAtEnd() {
-    return this.cursor.children.length === 0;
+    return !this.cursor.next;
   }
 
   get isOver() {
@@ -132,6 +133,11 @@ export class Play {
     return Number(String(this.level).match(/(?<=human:)\d+/) ?? RATING);
   }
 
+  /** The player's side, null if the player has both or none. */
+  get ownSide() {
+    return ["black", "white"].includes(this.human) ? this.human : null;
+  }
+
   get task() {
     return this.search.task;
   }
@@ -147,6 +153,12 @@ export class Play {
   /** Starts a new game. */
   async begin(name) {
     await this.#replace({ game: name, start: null, moves: [] });
+  }
+
+  /** Starts another game against azo, with the colours swapped. */
+  rematch() {
+    this.side = { black: "white", white: "black" }[this.human];
+    return this.begin(this.game);
   }
 
   /** Shows the game of a link. */
@@ -176,10 +188,11 @@ export class Play {
   }
 
   /** Shows a stored game. */
-  resume({ id, game, start, title, players, human, root, path }) {
+  resume({ id, game, start, title, players, human, root, path, level = this.level }) {
     this.onLeave();
     this.search.stop();
-    Object.assign(this, { id, game, start, title, players, human, isPaused: false });
+    Object.assign(this, { id, game, start, title, players, human, level, isPaused: false });
+    this.#checkLevel();
     this.lessons.retried = null;
     this.quiz.leave();
     this.cursor = path.reduce((at, move) => at.child(move) ?? at, root);
@@ -261,7 +274,8 @@ export class Play {
   /** The player gives the game up. */
   resign() {
     if (!this.canResign) return this.say("There is no game to resign", "note");
-    this.cursor = this.line.at(-1);
+    // After an undo the game ends here, and what was taken back is a variation.
+    if (!this.isInVariation && !this.isOpen(this.cursor)) this.cursor = this.line.at(-1);
     this.cursor.resigned = this.human;
     this.say("Undo takes the resignation back", "note");
     return this.proceed();
@@ -376,11 +390,24 @@ export class Play {
     this.search.stop();
     Object.assign(this, { game, start, human, players, title: note ?? "", id: newId() });
     this.isPaused = false;
+    this.#checkLevel();
     this.lessons.retried = null;
     this.quiz.leave();
     this.cursor = tree.fromGame(played);
     this.say("");
     this.proceed();
+  }
+
+  /** Whether there are levels like people for the game. */
+  get hasPeople() {
+    return this.game === PEOPLE_FOR;
+  }
+
+  /** On a board without levels like people azo has the level that the server was started with. */
+  #checkLevel() {
+    if (this.hasPeople || !String(this.level).startsWith("human:")) return;
+    const { level, levels } = this.settings;
+    this.level = Number.isInteger(level) ? level : levels.length;
   }
 
   /** Starts a search of the position on the board in place of the current one. */

@@ -101,8 +101,9 @@ export class Position {
     return positions;
   }
 
+  /** The next position of the line; none after a resignation, where only variations go on. */
   get next() {
-    return this.children[0];
+    return this.resigned ? undefined : this.children[0];
   }
 
   /** The last position of the game on the path to this one: itself, unless it is in a variation. */

@@ -1,6 +1,6 @@
 // Shows a `Play` on the page.
 
-import { capital, count, forBlack, other, outcome, percent, worthOf } from "./formatting.js";
+import { capital, count, finalScore, forBlack, other, outcome, ownResult, percent, worthOf } from "./formatting.js";
 import { lesson } from "./lessons.js";
 import { loss, movesOf } from "./losses.js";
 import { showSummary } from "./moves.js";
@@ -149,8 +149,11 @@ function status(play) {
   const mover = capital(cursor.mover);
   const { resigned } = cursor;
   if (play.quiz.card) return play.quiz.words;
-  if (resigned) return `${capital(resigned)} resigned: ${other(resigned)} wins`;
-  if (isOver) return outcome(cursor, isReversed);
+  if (resigned) {
+    const who = resigned === play.ownSide ? "You" : capital(resigned);
+    return `${who} resigned: ${other(resigned)} wins`;
+  }
+  if (isOver) return ownOutcome(play) + outcome(cursor, isReversed);
   if (play.lessons.isSecret) return `Find a better move than ${play.lessons.retried.move}`;
   const rule = isReversed && cursor.ply === 0 ? "; fewer discs win" : "";
   if (task?.kind === "play") return `${mover}: azo is thinking…`;
@@ -165,6 +168,11 @@ function status(play) {
   return play.human === "both" ? `${mover} to move${rule}` : `Your move: ${cursor.mover}${rule}`;
 }
 
+/** What the end of a game is for the player, "" if the player has no side. */
+export function ownOutcome({ cursor, ownSide, isReversed }) {
+  return ownSide ? `${ownResult(finalScore(cursor.board), ownSide, isReversed)}: ` : "";
+}
+
 function showButtons(play) {
   const { cursor, isAtEnd, isOver, task, line } = play;
   const isThinking = task?.kind === "play";
@@ -172,7 +180,10 @@ function showButtons(play) {
   byId("last").disabled = byId("forward").disabled = isAtEnd;
   byId("resign").hidden = !play.canResign;
   byId("variation-buttons").hidden = !play.isInVariation;
-  byId("undo").disabled = cursor.ply === 0;
+  byId("undo").disabled = cursor.ply === 0 && !cursor.resigned;
+  byId("rematch").hidden = !(play.ownSide && line.at(-1).isEnd && cursor === line.at(-1));
+  const likePeople = byId("level").querySelector("optgroup");
+  likePeople.hidden = likePeople.disabled = !play.hasPeople;
   const { card, isAsking } = play.quiz;
   byId("watch").disabled = isAsking;
   byId("guess").hidden = card !== null || byId("summary").hidden;
