@@ -5,7 +5,6 @@ import contextlib
 import difflib
 import gc
 import importlib
-import os
 import pathlib
 import signal
 import sys
@@ -21,15 +20,24 @@ COMMANDS = (
 
 def process() -> NoReturn:
     """Runs the command of this process and ends it, at a second signal even while it computes."""
-    _open_closed_streams()
-    with _importing():
-        from azo.games import import_paths
+    from azo.games import import_paths
 
-        import_paths.search_current_folder()  # before all that imports optional modules
+    import_paths.search_current_folder()  # before all that imports optional modules
+    from azo.cli import ending
+    from azo.storage import streams
+
+    streams.install()
+    sys.exit(ending.guarded(_run, lambda: None))
+
+
+def _run() -> int:
+    """Runs the command of this process, and returns its exit code."""
+    with _importing():
+        from azo.cli import ending
         from azo.training import interruption
 
     with interruption.signals_end_computations():
-        code = main()
+        code = ending.guarded(main, interruption.interrupted_by)
     interruption.end_process(code)
 
 
@@ -53,27 +61,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _importing():
             from azo.cli import command_line  # imports pydantic and tyro, which take 0.3 s
+            from azo.training import threads
 
         def run(flags: Sequence[str]) -> int | None:
             with _importing():
                 command = importlib.import_module(f"azo.cli.{name}")
+            if "jax" in sys.modules:
+                threads.check()
             return command.main(flags)
 
         return command_line.run_main(run, flags)
     except KeyboardInterrupt:
         return 130
-
-
-def _open_closed_streams() -> None:
-    """Opens the null device in place of standard streams that the shell has closed, as by `>&-`.
-
-    Python sets these to None, and the next file that is opened would get the number of the stream.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            number = os.open(os.devnull, os.O_RDWR)  # the lowest free one: that of the stream
-            os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
 @contextlib.contextmanager

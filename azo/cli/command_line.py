@@ -10,13 +10,12 @@ import errno
 import inspect
 import io
 import itertools
-import os
 import pathlib
 import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pydantic
@@ -25,12 +24,12 @@ import rich.live
 import rich.spinner
 import tyro
 
+from azo.cli import ending
 from azo.games import import_paths, setting_types
-from azo.storage import files
-from azo.training import typed_settings, validation
+from azo.storage import streams
+from azo.training import interruption, typed_settings, validation
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-_OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the messages of XLA
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _OURS = {_PACKAGE, _PACKAGE.parent / "scripts"}  # in a clone, programs beside the package
 _ALLOW_IMPORT = "--allow-import"
@@ -206,57 +205,55 @@ def _allow_imports(kind: type[pydantic.BaseModel], argv: Sequence[str]) -> list[
 def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | None = None) -> int:
     """Runs an entry point; wrong input becomes one line on standard error and exit code 2.
 
-    So do files that cannot be read or written, and a lack of memory. A ValueError that is raised
-    inside a library is a bug of azo, and keeps its traceback, as all other exceptions do. An
-    interrupting signal gives 128 and its number without a traceback: 130 for Ctrl-C.
+    So do files that cannot be read or written, and a lack of memory, threads, open files or
+    devices. A ValueError that is raised inside a library is a bug of azo, and keeps its traceback,
+    as all other exceptions do. An interrupting signal gives 128 and its number without a traceback:
+    130 for Ctrl-C. Output without a reader gives 141.
     """
     try:
         code = main(sys.argv[1:] if argv is None else argv) or 0
         sys.stdout.flush()
         return code
-    except ValueError as error:
-        if not _is_raised_here(error):
-            raise
-        line = str(error)
     except KeyboardInterrupt as error:
         return 128 + (error.args or (signal.SIGINT,))[0]
-    except BrokenPipeError:
-        _discard_output()  # its reader has closed it, as `head` does
-        return 141
-    except OSError as error:
-        if error.errno in _UNWRITABLE:
-            _discard_output()  # it may be the output that cannot be written
-            line = f"{error.filename or 'output'}: cannot write ({error.strerror})"
-        elif error.filename is not None:
-            line = f"{error.filename}: {error.strerror}"
-        else:
+    except (Exception, SystemExit) as error:
+        if ending.is_unread(error):
+            return ending.unread()
+        if isinstance(error, SystemExit) or (line := _line(error)) is None:
             raise
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and _OUT_OF_MEMORY not in str(error):
-            raise
-        line = f"not enough memory: choose smaller numbers ({error})"
-    print(files.one_line(line), file=sys.stderr)
-    return 2
+    return ending.refuse(line)
 
 
-def waiting(what: str) -> contextlib.AbstractContextManager[object]:
+def _line(error: Exception) -> str | None:
+    """Returns the line that an error becomes, None if it is a bug and keeps its traceback."""
+    if isinstance(error, ValueError) and _is_raised_here(error):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+        streams.discard("stdout")  # it may be the output that cannot be written
+        return f"{error.filename or 'output'}: cannot write ({error.strerror})"
+    if (line := ending.explain(error)) is not None:
+        return line
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return None
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
     """Shows within a block what a command waits for, on standard error if that is a terminal."""
     console = rich.console.Console(stderr=True)
     if not console.is_terminal:
-        return contextlib.nullcontext()
+        yield
+        return
     # Lines for a terminal appear above the text; those for a file are not touched.
-    return rich.live.Live(
+    live = rich.live.Live(
         rich.spinner.Spinner("dots", what),
         console=console,
         transient=True,
         redirect_stdout=sys.stdout.isatty(),
     )
-
-
-def _discard_output() -> None:
-    """Discards what standard output has not written yet, which would fail again at exit."""
-    with contextlib.suppress(OSError, ValueError):  # ValueError: replaced by an object in memory
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with interruption.cleared_at_end(live), live:
+        yield
 
 
 def _registry_of_dicts() -> tyro.constructors.ConstructorRegistry:

@@ -3,6 +3,7 @@
 The names of metrics are those of `metrics.jsonl`; absent ones are not shown.
 """
 
+import contextlib
 import math
 import pathlib
 import time
@@ -12,6 +13,8 @@ from typing import Any
 import rich.console
 import rich.progress
 import rich.text
+
+from azo.training import interruption
 
 # Label, metric and format of each figure.
 _FIGURES = (
@@ -38,11 +41,23 @@ class ProgressBar(rich.progress.Progress):
     def __init__(self, console: rich.console.Console):
         """Prepares a bar."""
         self.text = ""
+        self._clearing = contextlib.ExitStack()
         super().__init__(
             console=console,
             disable=not console.is_terminal,
             speed_estimate_period=_SECONDS_OF_SPEED,
         )
+
+    def start(self) -> None:
+        """Shows the bar."""
+        if not self.disable and not self.live.is_started:
+            self._clearing.enter_context(interruption.cleared_at_end(self.live))
+        super().start()
+
+    def stop(self) -> None:
+        """Leaves the bar as it is."""
+        super().stop()
+        self._clearing.close()
 
     def get_renderables(self) -> Iterable[rich.console.RenderableType]:
         """Yields the bar and the text."""

@@ -26,6 +26,8 @@ def test_the_first_signal_is_a_request_and_the_second_interrupts(number):
         assert not stop.is_made
         signal.raise_signal(number)
         assert stop.is_made
+        signal.raise_signal(number)  # by a wrapper that passes on what the terminal has sent too
+        time.sleep(interruption._TOGETHER)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
     with interruption.handled_by(interruption.interrupt), pytest.raises(KeyboardInterrupt) as error:
@@ -121,8 +123,16 @@ def test_a_second_signal_ends_a_computation_that_python_cannot_interrupt():
         assert process.wait(30) == 128 + signal.SIGTERM
 
 
-def test_a_first_signal_that_python_handles_prints_nothing():
-    with started("input()") as process:  # its handler runs, and input goes on
+ANSWERS = """
+def answer(*_):
+    interruption.acknowledge()
+with interruption.handled_by(answer):
+    input()
+"""
+
+
+def test_a_signal_that_is_answered_prints_nothing():
+    with started(ANSWERS.replace("\n", "\n    ")) as process:  # its handler runs, input goes on
         process.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(interruption._PATIENCE * 2)

@@ -17,7 +17,7 @@ from azo.play.engine import engine_settings, opening_book
 from azo.play.engine.live_engine import Engine
 from azo.play.engine.live_search import Evaluator
 from azo.play.engine.pattern_evaluator import PatternEvaluator
-from azo.training import exported_network, shipped_files, typed_settings, validation
+from azo.training import exported_network, shipped_files, threads, typed_settings, validation
 
 
 class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -174,6 +174,7 @@ def load_evaluator(choice: NetworkChoice) -> Evaluator:
         shapes = pattern_tables.array_shapes(config, game.size, len(game.scores))
         params = exported_network.read_arrays(folder, shapes)["params"]
         return PatternEvaluator(game, config, params)
+    threads.check()
     from azo.play.engine import network_evaluator  # imports JAX, which takes seconds
 
     return network_evaluator.load(folder)

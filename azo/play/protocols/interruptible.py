@@ -5,6 +5,8 @@ import signal
 from collections.abc import Callable, Iterator
 
 import rich.console
+import rich.live
+import rich.spinner
 
 from azo.games import notation
 from azo.play.analysis import formatting
@@ -21,19 +23,26 @@ def waiting(
     `size` is that of the board. `what` names the search, `ending` says what Ctrl-C does.
     """
     interrupts: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        del frame
+        interruption.acknowledge()
+        interrupts.append(number)
+
     with contextlib.ExitStack() as stack:
-        stack.enter_context(
-            interruption.handled_by(lambda number, _: interrupts.append(number), [signal.SIGINT])
-        )
+        stack.enter_context(interruption.handled_by(interrupt, [signal.SIGINT]))
         if not console.is_terminal:
             yield lambda: bool(interrupts), lambda _: None
             return
-        status = stack.enter_context(console.status(what))
+        spinner = rich.spinner.Spinner("dots", what, style="status.spinner")
+        live = rich.live.Live(spinner, console=console, refresh_per_second=12.5, transient=True)
+        stack.enter_context(interruption.cleared_at_end(live))
+        stack.enter_context(live)
 
         def show(report: SearchReport) -> None:
             parts = [notation.action_text(report.action, size), formatting.worth(report)]
             if report.num_simulations:
                 parts.append(f"{report.num_simulations} simulations")
-            status.update(f"{what}: {', '.join(parts)} (Ctrl-C: {ending})")
+            spinner.update(text=f"{what}: {', '.join(parts)} (Ctrl-C: {ending})")
 
         yield lambda: bool(interrupts), show
