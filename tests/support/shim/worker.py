@@ -1,0 +1,320 @@
+"""Runs programs of azo with faults below them, many times in one process under the shim.
+
+    python -m support.shim.worker faults training --cases 40 --out result.json
+    python -m support.shim.worker losses training --cases 30 --out result.json
+
+`faults` lets one system call of each run fail; `losses` starts azo on the states that power losses
+may have left; `unsynced` does so after folders could not be synced. The result has the number of
+cases, and a line for each that broke a promise of docs/reliability.md.
+"""
+
+import argparse
+import collections
+import contextlib
+import errno
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from support.shim import control, power_loss, programs
+
+_READS = ("open", "read", "stat", "read of a folder", "access")
+_CHANGES = ("open", "write", "fsync", "fsync of a folder", "rename", "mkdir", "link", "truncate")
+# What may interrupt a call, by signal(7), and is repeated.
+_SLOW = ("open", "read", "write", "fsync", "fsync of a folder", "truncate", "flock")
+KINDS = {
+    "EIO": (errno.EIO, control.GROUPS),
+    "ENOSPC": (errno.ENOSPC, (*_CHANGES, "allocate", "close")),
+    "EACCES": (errno.EACCES, _READS),
+    "EINTR": (errno.EINTR, _SLOW),
+    "short": (control.SHORT, ("read", "write")),
+}
+HARMLESS = ("EINTR", "short")
+"""Kinds of faults that no user may notice."""
+
+
+class Case(NamedTuple):
+    """A fault: one call of a program."""
+
+    kind: str
+    number: int  # of the call, from 1
+    call: str  # as in the reference run
+
+
+class Outcome(NamedTuple):
+    """What a run showed."""
+
+    code: int | str  # or a traceback
+    error: str  # standard error
+
+
+class Bench:
+    """Runs one program again and again, each time in a new folder."""
+
+    def __init__(self, program: programs.Program, scratch: pathlib.Path):
+        """Runs the program once without faults, to compile and to compare with."""
+        self.program, self._scratch, self._number = program, scratch, 0
+        outcome = self.run(self.new_folder())
+        assert outcome.code == 0, outcome
+        self.folder = self.new_folder()
+        self.disk = power_loss.Disk(self.folder)
+        log = scratch / "log"
+        with control.watching(self.folder), control.logging(log):
+            outcome = self.run(self.folder)
+        assert outcome.code == 0, outcome
+        self.records = power_loss.read_log(log)
+        self.calls = power_loss.calls(self.records)
+        self.reference = program.end(self.folder)
+
+    def new_folder(self) -> pathlib.Path:
+        """Returns a folder with what the program begins with."""
+        self._number += 1
+        folder = self._scratch / f"case-{self._number}"
+        folder.mkdir()
+        self.program.prepare(folder)
+        return folder
+
+    def run(self, folder: pathlib.Path) -> Outcome:
+        """Runs the program up to its first failure."""
+        output, errors = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            try:
+                code: int | str = self.program.run(folder)
+            except BaseException:
+                code = traceback.format_exc()
+        return Outcome(code, errors.getvalue())
+
+    def lost(self, folder: pathlib.Path, marks: list[programs.Mark]) -> str:
+        """Returns what a folder has lost; the folder is not changed."""
+        copy = self._copy(folder)
+        try:
+            with contextlib.redirect_stderr(io.StringIO()) as errors:
+                try:
+                    return self.program.lost(copy, marks)
+                except Exception as error:
+                    return f"{type(error).__name__}: {error} ({errors.getvalue()})"
+        finally:
+            shutil.rmtree(copy)
+
+    def cannot_go_on(self, folder: pathlib.Path, *, is_crash: bool = False) -> str:
+        """Returns what is wrong with the next start, "" if it ends as a run without faults."""
+        marks = self.program.marks
+        outcome = self.run(folder)
+        self.program.marks = marks
+        if outcome.code != 0:
+            return f"next start: {outcome}"
+        if not is_crash and (aside := [str(x.name) for x in folder.rglob("*.damaged*")]):
+            return f"next start: set aside {aside}"
+        if not is_crash and outcome.error:
+            return f"next start: {outcome.error}"
+        with contextlib.redirect_stderr(io.StringIO()):
+            end = self.program.end(folder)
+        return "" if _is_same(end, self.reference) else "next start: another end"
+
+    def _copy(self, folder: pathlib.Path) -> pathlib.Path:
+        self._number += 1
+        return shutil.copytree(folder, self._scratch / f"copy-{self._number}", symlinks=True)
+
+    def cases(self, kinds: list[str]) -> list[Case]:
+        """Returns all faults of some kinds."""
+        cases = []
+        for kind in kinds:
+            groups, number = KINDS[kind][1], 0
+            for place, call in enumerate(self.calls, start=1):
+                if kind == "short":  # only such calls count
+                    if call.group not in groups or call.size < 2:
+                        continue
+                    number += 1
+                else:
+                    number = place
+                if call.group in groups:
+                    cases.append(Case(kind, number, f"{call.group} {_pattern(call.path)}"))
+        return cases
+
+    def faulty(self, case: Case) -> tuple[str, str]:
+        """Runs the program with one fault.
+
+        Returns the call that failed, "" if the run did not reach it, and what was wrong.
+        """
+        folder, (error, groups) = self.new_folder(), KINDS[case.kind]
+        counted = control.mask(*groups) if case.kind == "short" else control.EVERY
+        with control.failing(folder, case.number, error, groups=counted):
+            outcome = self.run(folder)
+            call = control.failed()
+        # Threads of libraries may go on for a moment; in the copy the process has ended.
+        kept = self._copy(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        if not call:
+            shutil.rmtree(kept)
+            return "", ""
+        wrong = _wrong(outcome, case.kind, folder)
+        if lost := self.lost(kept, self.program.marks):
+            wrong.append(f"lost: {lost}")
+        if not wrong and (fault := self.cannot_go_on(kept)):
+            wrong.append(fault)
+        shutil.rmtree(kept)
+        return call, "; ".join(wrong)
+
+    def after_losses(
+        self,
+        disk: power_loss.Disk,
+        records: list[power_loss.Record],
+        number: int,
+        seed: int,
+        starts: int,
+    ) -> Iterator[str]:
+        """Yields what is wrong with each of a number of states after power losses.
+
+        The program is started again on `starts` of them.
+        """
+        folder = self._scratch / "state"
+        every = max(1, number // starts) if starts else number + 1
+        losses = power_loss.states(disk, records, number, seed, folder)
+        for count, state in enumerate(losses, start=1):
+            wrong = self.lost(folder, state.marks)
+            if not wrong and count % every == 0:
+                wrong = self.cannot_go_on(folder, is_crash=True)
+            place = f"after record {state.place} of {len(records)}, {state.how}"
+            yield f"{place}: {wrong}" if wrong else ""
+            shutil.rmtree(folder)
+
+    def without_sync(self, number: int, rng: random.Random) -> Iterator[tuple[str, str]]:
+        """Yields states after power losses in runs whose folders could not be synced.
+
+        In each run the sync of folders fails from some moment on, once or for ever.
+        """
+        syncs = sum(call.group == "fsync of a folder" for call in self.calls)
+        groups, log = control.mask("fsync of a folder"), self._scratch / "log"
+        for _ in range(number):
+            folder, first = self.new_folder(), rng.randrange(syncs) + 1
+            disk, times = power_loss.Disk(folder), rng.choice([1, -1])
+            with (
+                control.failing(folder, first, errno.EIO, number=times, groups=groups),
+                control.logging(log),
+            ):
+                outcome = self.run(folder)
+                call = control.failed()
+            shutil.rmtree(folder, ignore_errors=True)
+            if not call:
+                continue
+            records = power_loss.read_log(log)
+            if wrong := "; ".join(_wrong(outcome, "EIO", folder)):
+                yield call, wrong
+            for wrong in self.after_losses(disk, records, 10, rng.randrange(2**30), 0):
+                yield call, wrong
+
+
+def _wrong(outcome: Outcome, kind: str, folder: pathlib.Path) -> list[str]:
+    """Returns what is wrong with the end of a run in which a call has failed."""
+    code, error = outcome
+    if code not in (0, 2):
+        return [f"ended with {code}"]
+    wrong = []
+    if kind in HARMLESS and (code or error):
+        wrong.append(f"not harmless: {code}, {error!r}")
+    if "Traceback" in error:
+        wrong.append(f"a traceback: {error}")
+    if code == 2 and error.count("\n") != 1:
+        wrong.append(f"not one line: {error!r}")
+    if code == 2 and str(folder) not in error:
+        wrong.append(f"names no file: {error!r}")
+    return wrong
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    one, other = jax.tree.flatten(one), jax.tree.flatten(other)
+    return one[1] == other[1] and all(map(np.array_equal, one[0], other[0]))
+
+
+def _pattern(path: str) -> str:
+    """Returns a path without its numbers and random parts."""
+    return re.sub(r"(\d|-tmp|[0-9a-f]{8,})+", "#", path)
+
+
+def _sample(cases: list[Case], most: int, rng: random.Random) -> list[Case]:
+    """Returns cases whose calls differ as much as possible, at most a number; 0 is all."""
+    if not most or len(cases) <= most:
+        return cases
+    by_call = collections.defaultdict(list)
+    for case in cases:
+        by_call[case.kind, case.call].append(case)
+    for same in by_call.values():
+        rng.shuffle(same)
+    rounds = max(map(len, by_call.values()))
+    groups = list(by_call.values())
+    rng.shuffle(groups)
+    order = [same[turn] for turn in range(rounds) for same in groups if turn < len(same)]
+    return sorted(order[:most])
+
+
+def main() -> None:
+    """Runs what the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("faults", "losses", "unsynced"))
+    parser.add_argument("programs", nargs="+", choices=programs.PROGRAMS)
+    parser.add_argument("--cases", type=int, default=0, help="of each program; 0 is all")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
+    parser.add_argument("--starts", type=int, default=10, help="next starts after power losses")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    flags = parser.parse_args()
+    results: dict[str, Any] = {}
+    jax.config.update("jax_num_cpu_devices", 1)
+    shared = programs.states_are_shared()
+    with shared, tempfile.TemporaryDirectory(dir=os.environ.get("AZO_SHIM_SCRATCH")) as name:
+        scratch = pathlib.Path(name).resolve()
+        programs.use_scratch(scratch)
+        for program in flags.programs:
+            start = time.monotonic()
+            place = scratch / program
+            place.mkdir()
+            bench, rng = Bench(programs.PROGRAMS[program](), place), random.Random(flags.seed)
+            ready = time.monotonic()
+            result = results[program] = _measure(flags, bench, rng)
+            result |= {
+                "prepared_seconds": round(ready - start, 1),
+                "seconds": round(time.monotonic() - ready, 1),
+            }
+            shutil.rmtree(place)
+            print(program, {k: v for k, v in result.items() if k != "wrong"}, flush=True)
+            for line in result["wrong"]:
+                print("  ", line, flush=True)
+            flags.out.write_text(json.dumps(results, indent=1))
+    sys.stdout.flush()
+    os._exit(0)  # threads of libraries whose calls failed may wait for ever
+
+
+def _measure(flags: argparse.Namespace, bench: Bench, rng: random.Random) -> dict[str, Any]:
+    """Returns the number of cases, and a line for each that is wrong."""
+    if flags.what == "faults":
+        found = {}
+        for case in _sample(bench.cases(flags.kinds), flags.cases, rng):
+            call, wrong = bench.faulty(case)
+            found[case] = call, wrong
+        met = {case: one for case, one in found.items() if one[0]}
+        wrong = [f"{case.kind} in {call}: {text}" for case, (call, text) in met.items() if text]
+        return {"calls": len(bench.calls), "cases": len(met), "wrong": wrong}
+    if flags.what == "losses":
+        seed, disk = rng.randrange(2**30), bench.disk
+        lines = list(bench.after_losses(disk, bench.records, flags.cases, seed, flags.starts))
+        return {"records": len(bench.records), "cases": len(lines), "wrong": [*filter(None, lines)]}
+    pairs = list(bench.without_sync(-(-flags.cases // 10), rng))
+    wrong = [f"{call}: {text}" for call, text in pairs if text]
+    return {"cases": len(pairs), "wrong": wrong}
+
+
+if __name__ == "__main__":
+    main()
