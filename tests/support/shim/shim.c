@@ -615,7 +615,7 @@ DIR *opendir(const char *name) {
   char buffer[PATH_MAX];
   const char *path = of_path(AT_FDCWD, name, buffer);
   if (!path) return REAL(opendir, name);
-  DIR *stream = WATCHED(OPEN, path, 0, DIR *, REAL(opendir, name), {});
+  DIR *stream = WATCHED(READ_FOLDER, path, 0, DIR *, REAL(opendir, name), {});
   return stream == (DIR *)-1 ? NULL : stream;
 }
 
@@ -623,7 +623,7 @@ DIR *fdopendir(int descriptor) {
   char buffer[PATH_MAX];
   const char *path = of_descriptor(descriptor, buffer);
   if (!path) return REAL(fdopendir, descriptor);
-  DIR *stream = WATCHED(OPEN, path, 0, DIR *, REAL(fdopendir, descriptor), {});
+  DIR *stream = WATCHED(READ_FOLDER, path, 0, DIR *, REAL(fdopendir, descriptor), {});
   return stream == (DIR *)-1 ? NULL : stream;
 }
 

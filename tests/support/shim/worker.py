@@ -1,11 +1,10 @@
 """Runs programs of azo with faults below them, many times in one process under the shim.
 
-    python -m support.shim.worker faults training --cases 40 --out result.json
-    python -m support.shim.worker losses training --cases 30 --out result.json
+    python -m support.shim.worker training --faults 40 --losses 300 --unsynced 300 --out FILE
 
 `faults` lets one system call of each run fail; `losses` starts azo on the states that power losses
-may have left; `unsynced` does so after folders could not be synced. The result has the number of
-cases, and a line for each that broke a promise of docs/reliability.md.
+may have left; `unsynced` does so after folders could not be synced. The file gets the number of
+cases of each, and a line for each case that broke a promise of docs/reliability.md.
 """
 
 import argparse
@@ -31,19 +30,20 @@ import numpy as np
 
 from support.shim import control, power_loss, programs
 
-_READS = ("open", "read", "stat", "read of a folder", "access")
+_LOOKS = ("open", "stat", "access")
 _CHANGES = ("open", "write", "fsync", "fsync of a folder", "rename", "mkdir", "link", "truncate")
 # What may interrupt a call, by signal(7), and is repeated.
 _SLOW = ("open", "read", "write", "fsync", "fsync of a folder", "truncate", "flock")
 KINDS = {
     "EIO": (errno.EIO, control.GROUPS),
     "ENOSPC": (errno.ENOSPC, (*_CHANGES, "allocate", "close")),
-    "EACCES": (errno.EACCES, _READS),
+    "EACCES": (errno.EACCES, _LOOKS),
     "EINTR": (errno.EINTR, _SLOW),
     "short": (control.SHORT, ("read", "write")),
 }
 HARMLESS = ("EINTR", "short")
 """Kinds of faults that no user may notice."""
+_LOSSES = 10  # of power, of one log of a run whose folders could not be synced
 
 
 class Case(NamedTuple):
@@ -213,7 +213,7 @@ class Bench:
             records = power_loss.read_log(log)
             if wrong := "; ".join(_wrong(outcome, "EIO", folder)):
                 yield call, wrong
-            for wrong in self.after_losses(disk, records, 10, rng.randrange(2**30), 0):
+            for wrong in self.after_losses(disk, records, _LOSSES, rng.randrange(2**30), 0):
                 yield call, wrong
 
 
@@ -263,57 +263,58 @@ def _sample(cases: list[Case], most: int, rng: random.Random) -> list[Case]:
 def main() -> None:
     """Runs what the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("faults", "losses", "unsynced"))
     parser.add_argument("programs", nargs="+", choices=programs.PROGRAMS)
-    parser.add_argument("--cases", type=int, default=0, help="of each program; 0 is all")
+    for what in MEASURES:
+        parser.add_argument(f"--{what}", type=int, metavar="CASES", help="0 is every case")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--starts", type=int, default=10, help="next starts after power losses")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     flags = parser.parse_args()
-    results: dict[str, Any] = {}
     jax.config.update("jax_num_cpu_devices", 1)
-    shared = programs.states_are_shared()
-    with shared, tempfile.TemporaryDirectory(dir=os.environ.get("AZO_SHIM_SCRATCH")) as name:
+    results: dict[str, Any] = {}
+    with programs.states_are_shared(), tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name).resolve()
         programs.use_scratch(scratch)
         for program in flags.programs:
-            start = time.monotonic()
+            results[program] = {}
             place = scratch / program
             place.mkdir()
-            bench, rng = Bench(programs.PROGRAMS[program](), place), random.Random(flags.seed)
-            ready = time.monotonic()
-            result = results[program] = _measure(flags, bench, rng)
-            result |= {
-                "prepared_seconds": round(ready - start, 1),
-                "seconds": round(time.monotonic() - ready, 1),
-            }
-            shutil.rmtree(place)
-            print(program, {k: v for k, v in result.items() if k != "wrong"}, flush=True)
-            for line in result["wrong"]:
-                print("  ", line, flush=True)
-            flags.out.write_text(json.dumps(results, indent=1))
+            bench = Bench(programs.PROGRAMS[program](), place)
+            for what, measure in MEASURES.items():
+                number, start = getattr(flags, what), time.monotonic()
+                if number is not None:
+                    cases = list(measure(bench, number, flags))
+                    results[program][what] = {
+                        "cases": len(cases),
+                        "seconds": round(time.monotonic() - start, 1),
+                        "wrong": [*filter(None, cases)],
+                    }
+        flags.out.write_text(json.dumps(results, indent=1))
     sys.stdout.flush()
     os._exit(0)  # threads of libraries whose calls failed may wait for ever
 
 
-def _measure(flags: argparse.Namespace, bench: Bench, rng: random.Random) -> dict[str, Any]:
-    """Returns the number of cases, and a line for each that is wrong."""
-    if flags.what == "faults":
-        found = {}
-        for case in _sample(bench.cases(flags.kinds), flags.cases, rng):
-            call, wrong = bench.faulty(case)
-            found[case] = call, wrong
-        met = {case: one for case, one in found.items() if one[0]}
-        wrong = [f"{case.kind} in {call}: {text}" for case, (call, text) in met.items() if text]
-        return {"calls": len(bench.calls), "cases": len(met), "wrong": wrong}
-    if flags.what == "losses":
-        seed, disk = rng.randrange(2**30), bench.disk
-        lines = list(bench.after_losses(disk, bench.records, flags.cases, seed, flags.starts))
-        return {"records": len(bench.records), "cases": len(lines), "wrong": [*filter(None, lines)]}
-    pairs = list(bench.without_sync(-(-flags.cases // 10), rng))
-    wrong = [f"{call}: {text}" for call, text in pairs if text]
-    return {"cases": len(pairs), "wrong": wrong}
+def _faults(bench: Bench, number: int, flags: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong after each fault that a run met, "" if nothing is."""
+    for case in _sample(bench.cases(flags.kinds), number, random.Random(flags.seed)):
+        call, wrong = bench.faulty(case)
+        if call:
+            yield wrong and f"{case.kind} in {call}: {wrong}"
+
+
+def _losses(bench: Bench, number: int, flags: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong after each power loss."""
+    return bench.after_losses(bench.disk, bench.records, number, flags.seed, flags.starts)
+
+
+def _unsynced(bench: Bench, number: int, flags: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong after each power loss in runs whose folders could not be synced."""
+    for call, wrong in bench.without_sync(-(-number // _LOSSES), random.Random(flags.seed)):
+        yield wrong and f"EIO in {call}: {wrong}"
+
+
+MEASURES = {"faults": _faults, "losses": _losses, "unsynced": _unsynced}
 
 
 if __name__ == "__main__":

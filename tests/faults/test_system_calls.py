@@ -1,0 +1,81 @@
+"""Faults below Python: failing system calls and power losses, by the shim in support/shim.
+
+Whatever fails, the command ends with one line or as if nothing had failed, nothing that it had
+acknowledged is lost, and the next start goes on. One process runs a program again and again.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from support.shim import control
+
+TESTS = pathlib.Path(__file__).parents[1]
+PROGRAMS = ("training", "tournament", "book", "deck", "export", "game")
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """The compiled shim."""
+    path = control.library(tmp_path_factory.mktemp("shim"))
+    if path is None:
+        pytest.skip("needs Linux and a C compiler: cc, gcc or clang")
+    return path
+
+
+def measure(shim, folder, *words, seconds):
+    """Runs the worker; returns its results by program."""
+    out = folder / "result.json"
+    paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    done = subprocess.run(
+        [sys.executable, "-m", "support.shim.worker", *map(str, words), "--out", str(out)],
+        env=os.environ | control.environment(shim) | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads(out.read_text())
+    for program, found in results.items():
+        for what, result in found.items():
+            print(f"{program}: {result['cases']} cases of {what}, {result['seconds']} s")
+    return results
+
+
+@pytest.fixture(scope="module")
+def few(shim, tmp_path_factory):
+    """A few cases of every program."""
+    numbers = ["--faults", 12, "--losses", 20, "--unsynced", 10, "--starts", 2]
+    return measure(shim, tmp_path_factory.mktemp("few"), *PROGRAMS, *numbers, seconds=600)
+
+
+def check(result):
+    assert result["cases"] > 0
+    assert result["wrong"] == []
+
+
+@pytest.mark.parametrize("what", ["faults", "losses", "unsynced"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_faults_below_python_lose_nothing_and_give_one_line(few, program, what):
+    check(few[program][what])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("what", ["losses", "unsynced"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_power_loss_loses_what_was_acknowledged(shim, tmp_path, program, what):
+    results = measure(shim, tmp_path, program, f"--{what}", 300, "--starts", 30, seconds=1800)
+    assert results[program][what]["cases"] >= 200
+    check(results[program][what])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("kind", ["EIO", "ENOSPC", "EACCES", "EINTR", "short"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_kind_of_system_call_fails_once(shim, tmp_path, program, kind):
+    words = [program, "--faults", 100, "--kinds", kind]
+    check(measure(shim, tmp_path, *words, seconds=1800)[program]["faults"])
