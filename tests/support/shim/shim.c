@@ -268,8 +268,9 @@ static uint64_t inode_at(int at, const char *path) {
 }
 
 static void note_opened(int descriptor, int flags, const char *path, int existed) {
-  if ((flags & O_TMPFILE) == O_TMPFILE) path = ""; /* it may be linked later */
-  if (!existed || !*path) note(CREATED, 0, inode_of(descriptor), 0, path, "", "", 0);
+  /* A file of O_TMPFILE has no name, but may be linked later. */
+  if ((flags & O_TMPFILE) == O_TMPFILE) note(CREATED, 0, inode_of(descriptor), 0, "", "", "", 0);
+  else if (!existed) note(CREATED, 0, inode_of(descriptor), 0, path, "", "", 0);
   else if (flags & O_TRUNC) note(CUT, 0, inode_of(descriptor), 0, path, "", "", 0);
 }
 
@@ -449,6 +450,7 @@ ssize_t copy_file_range(int from, off_t *start, int to, off_t *place, size_t siz
 }
 
 static int sync_descriptor(int descriptor, const char *path) {
+  if (fcntl(descriptor, F_GETFL) & O_PATH) return errno = EBADF, -1;
   pthread_mutex_lock(&mutex);
   int error = fault(is_folder(descriptor) ? FSYNC_FOLDER : FSYNC, path, 0);
   note(SYNCED, error, inode_of(descriptor), 0, path, "", "", 0);
