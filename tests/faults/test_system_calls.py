@@ -53,6 +53,18 @@ def few(shim, tmp_path_factory):
     return measure(shim, tmp_path_factory.mktemp("few"), *PROGRAMS, *numbers, seconds=600)
 
 
+def test_a_careless_program_is_convicted(shim, tmp_path):
+    """What the other tests find if a call is taken to have done its work."""
+    words = ["--faults", 0, "--kinds", "EIO", "short", "--losses", 60, "--starts", 0]
+    found = measure(shim, tmp_path, "careless", *words, seconds=100)["careless"]
+    faults, losses = found["faults"]["wrong"], found["losses"]["wrong"]
+    for call in ("write new", "close new"):
+        assert any(line.startswith(f"EIO in {call}: ended with Traceback") for line in faults)
+    assert any(line.startswith("short in write new: lost: 0") for line in faults)
+    assert len(losses) > 20
+    assert all(": 0" in line for line in losses)
+
+
 def check(result):
     assert result["cases"] > 0
     assert result["wrong"] == []

@@ -7,6 +7,7 @@ was marked is looked for by the functions with which azo reads its own files.
 import contextlib
 import functools
 import json
+import os
 import pathlib
 import shutil
 from collections.abc import Callable, Iterator
@@ -372,7 +373,37 @@ class Game(Program):
         return self.lost(folder, [["moves", 4]])
 
 
-PROGRAMS = {one.name: one for one in (Training, Tournament, Book, Deck, Export, Game)}
+class Careless(Program):
+    """Stores three texts without a sync and takes each call to have done its work.
+
+    Not a program of azo: what the others may not do.
+    """
+
+    name = "careless"
+
+    def steps(self, folder):
+        def store(words):
+            for number in range(3):
+                descriptor = os.open(folder / "new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                os.write(descriptor, b"0123456789" * 100)
+                os.close(descriptor)
+                os.replace(folder / "new", folder / f"text{number}")
+                self.mark("text", number)
+
+        return [lambda: command_line.run_main(store, [])]
+
+    def lost(self, folder, marks):
+        texts = {path.name for path in folder.iterdir() if path.stat().st_size == 1000}
+        return str([number for (number,) in _of(marks, "text") if f"text{number}" not in texts])[
+            1:-1
+        ]
+
+    def end(self, folder):
+        return self.lost(folder, [["text", number] for number in range(3)])
+
+
+AZO = {one.name: one for one in (Training, Tournament, Book, Deck, Export, Game)}
+PROGRAMS = AZO | {Careless.name: Careless}
 
 
 @contextlib.contextmanager

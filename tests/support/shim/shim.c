@@ -323,11 +323,11 @@ FILE *fopen(const char *name, const char *mode) {
 }
 FILE *fopen64(const char *name, const char *mode) { return fopen(name, mode); }
 
-/* After a failure the descriptor is closed too, as on Linux. */
+/* Fails for what was open for writing, as on a network. The descriptor is closed in any case. */
 int close(int descriptor) {
   char buffer[PATH_MAX];
   const char *path = of_descriptor(descriptor, buffer);
-  if (!path) return syscall(SYS_close, descriptor);
+  if (!path || (fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_RDONLY) return syscall(SYS_close, descriptor);
   pthread_mutex_lock(&mutex);
   int error = fault(CLOSE, path, 0);
   int result = syscall(SYS_close, descriptor);
