@@ -290,7 +290,7 @@ def main() -> None:
                         "seconds": round(time.monotonic() - start, 1),
                         "wrong": [*filter(None, cases)],
                     }
-        flags.out.write_text(json.dumps(results, indent=1))
+                    flags.out.write_text(json.dumps(results, indent=1))
     sys.stdout.flush()
     os._exit(0)  # threads of libraries whose calls failed may wait for ever
 
@@ -300,7 +300,9 @@ def _faults(bench: Bench, number: int, flags: argparse.Namespace) -> Iterator[st
     for case in _sample(bench.cases(flags.kinds), number, random.Random(flags.seed)):
         call, wrong = bench.faulty(case)
         if call:
-            yield wrong and f"{case.kind} in {call}: {wrong}"
+            line = wrong and f"{case.kind} in {call}: {wrong}"
+            print(line, end="\n" if line else "", file=sys.stderr, flush=True)
+            yield line
 
 
 def _losses(bench: Bench, number: int, flags: argparse.Namespace) -> Iterator[str]:
