@@ -49,20 +49,18 @@ def measure(shim, folder, *words, seconds):
 @pytest.fixture(scope="module")
 def few(shim, tmp_path_factory):
     """A few cases of every program."""
-    numbers = ["--faults", 12, "--losses", 20, "--unsynced", 10, "--starts", 2]
-    return measure(shim, tmp_path_factory.mktemp("few"), *PROGRAMS, *numbers, seconds=600)
+    numbers = ["--quick", "--faults", 24, "--losses", 12, "--unsynced", 10, "--starts", 1]
+    words = [*PROGRAMS, "careless", *numbers]
+    return measure(shim, tmp_path_factory.mktemp("few"), *words, seconds=1200)
 
 
-def test_a_careless_program_is_convicted(shim, tmp_path):
+def test_a_careless_program_is_convicted(few):
     """What the other tests find if a call is taken to have done its work."""
-    words = ["--faults", 0, "--kinds", "EIO", "short", "--losses", 60, "--starts", 0]
-    found = measure(shim, tmp_path, "careless", *words, seconds=100)["careless"]
-    faults, losses = found["faults"]["wrong"], found["losses"]["wrong"]
+    faults, losses = (few["careless"][what]["wrong"] for what in ("faults", "losses"))
     for call in ("write new", "close new"):
         assert any(line.startswith(f"EIO in {call}: ended with Traceback") for line in faults)
-    assert any(line.startswith("short in write new: lost: 0") for line in faults)
-    assert len(losses) > 20
-    assert all(": 0" in line for line in losses)
+    assert any(line.startswith("short in write new: lost: ") for line in faults)
+    assert losses
 
 
 def check(result):

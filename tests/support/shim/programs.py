@@ -38,6 +38,7 @@ class Program:
     """Commands in one folder; `marks` are those of the present run."""
 
     name = ""
+    cost = 1  # of a run, compared with the quickest
 
     def __init__(self) -> None:
         self.marks: list[Mark] = []
@@ -98,6 +99,7 @@ class Training(Program):
     """A run of one iteration, which is then continued to three; one checkpoint is kept."""
 
     name = "training"
+    cost = 8
     settings: ClassVar[dict[str, Any]] = {
         "run": {"num_iterations": 1, "save_every": 1, "keep_checkpoints": 1},
         "evaluation": {"every": 2},
@@ -166,6 +168,7 @@ class Tournament(Program):
     """18 games of three players."""
 
     name = "tournament"
+    cost = 2
 
     def prepare(self, folder):
         small_tournament.write(folder, small_tournament.SMALL)
@@ -198,6 +201,7 @@ class Book(Program):
     """A book that is built, and then extended."""
 
     name = "book"
+    cost = 6
 
     def steps(self, folder):
         words = ["book", "build", folder / "books" / "a.book", "--growth.num-positions", 3]
@@ -241,6 +245,7 @@ class Deck(Program):
     """A deck of the positions of a book, reviewed and extended."""
 
     name = "deck"
+    cost = 4
 
     def prepare(self, folder):
         shutil.copy(_drilled_book(), folder / "a.book")
@@ -308,6 +313,7 @@ class Export(Program):
     """The network of a run, exported."""
 
     name = "export"
+    cost = 2
 
     def prepare(self, folder):
         shutil.copytree(_run_to_export(), folder / "run")

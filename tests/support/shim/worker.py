@@ -266,6 +266,7 @@ def main() -> None:
     parser.add_argument("programs", nargs="+", choices=programs.PROGRAMS)
     for what in MEASURES:
         parser.add_argument(f"--{what}", type=int, metavar="CASES", help="0 is every case")
+    parser.add_argument("--quick", action="store_true", help="fewer cases of slow programs")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--starts", type=int, default=10, help="next starts after power losses")
     parser.add_argument("--seed", type=int, default=0)
@@ -284,7 +285,8 @@ def main() -> None:
             for what, measure in MEASURES.items():
                 number, start = getattr(flags, what), time.monotonic()
                 if number is not None:
-                    cases = list(measure(bench, number, flags))
+                    cost = bench.program.cost if flags.quick and what == "faults" else 1
+                    cases = list(measure(bench, -(-number // cost), flags))
                     results[program][what] = {
                         "cases": len(cases),
                         "seconds": round(time.monotonic() - start, 1),
