@@ -20,7 +20,6 @@ GROUPS = (
     "truncate", "link", "close", "stat", "read of a folder", "flock", "mmap", "chmod", "access",
     "fadvise", "allocate",
 )  # fmt: skip
-EVERY = (1 << len(GROUPS)) - 1
 SHORT = 0
 """In place of an error: the call moves half of its bytes."""
 
@@ -78,10 +77,10 @@ def watching(folder: pathlib.Path):
 
 
 @contextlib.contextmanager
-def failing(folder: pathlib.Path, first: int, error: int, *, number: int = 1, groups: int = EVERY):
+def failing(folder: pathlib.Path, first: int, error: int, *, groups: int, number: int = 1):
     """Lets calls that touch a folder fail within the block, `number` of them from the `first`.
 
-    -1 is every later one. Only calls of the groups count.
+    -1 is every later one. Only calls of the groups, see `mask`, count.
     """
     with watching(folder):
         _shim().shim_fail(first, number, error, groups)

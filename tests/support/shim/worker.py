@@ -50,7 +50,7 @@ class Case(NamedTuple):
     """A fault: one call of a program."""
 
     kind: str
-    number: int  # of the call, from 1
+    number: int  # of the call, from 1, of those that the kind can meet
     call: str  # as in the reference run
 
 
@@ -132,16 +132,11 @@ class Bench:
         """Returns all faults of some kinds."""
         cases = []
         for kind in kinds:
-            groups, number = KINDS[kind][1], 0
-            for place, call in enumerate(self.calls, start=1):
-                if kind == "short":  # only such calls count
-                    if call.group not in groups or call.size < 2:
-                        continue
-                    number += 1
-                else:
-                    number = place
-                if call.group in groups:
-                    cases.append(Case(kind, number, f"{call.group} {_pattern(call.path)}"))
+            error, groups = KINDS[kind]
+            least = 2 if error == control.SHORT else 0  # bytes; of fewer there is no half
+            met = [one for one in self.calls if one.group in groups and one.size >= least]
+            for number, call in enumerate(met, start=1):
+                cases.append(Case(kind, number, f"{call.group} {_pattern(call.path)}"))
         return cases
 
     def faulty(self, case: Case) -> tuple[str, str]:
@@ -150,8 +145,7 @@ class Bench:
         Returns the call that failed, "" if the run did not reach it, and what was wrong.
         """
         folder, (error, groups) = self.new_folder(), KINDS[case.kind]
-        counted = control.mask(*groups) if case.kind == "short" else control.EVERY
-        with control.failing(folder, case.number, error, groups=counted):
+        with control.failing(folder, case.number, error, groups=control.mask(*groups)):
             outcome = self.run(folder)
             call = control.failed()
         # Threads of libraries may go on for a moment; in the copy the process has ended.
