@@ -150,8 +150,8 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         self._on_event(line)
 
     def __exit__(self, *_: object) -> None:
-        # What could not be written has been reported. The writer's `close` flushes first, and leaves
-        # the file open if that fails.
+        # What could not be written has been reported. The `close` of the writer itself would leave
+        # the file open if the flush fails.
         for close in (self._curves.flush, self._curves._py_recordio_writer.close):
             with contextlib.suppress(OSError):
                 close()

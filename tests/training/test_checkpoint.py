@@ -136,6 +136,15 @@ def test_a_folder_that_cannot_hold_a_run_is_left_alone(tmp_path, folder, expecte
     assert [path.read_text() for path in tmp_path.iterdir()] == ["precious"]
 
 
+def test_a_folder_without_a_name_in_utf8_is_refused_at_the_start(tmp_path, monkeypatch):
+    place = tmp_path / os.fsdecode(b"\xff")
+    place.mkdir()
+    monkeypatch.chdir(place)
+    message = message_of(checkpoint.Checkpoints, pathlib.Path("run"), keep=1)
+    assert "/run': not a name in UTF-8, which the format of checkpoints needs" in message
+    assert list(place.iterdir()) == []
+
+
 def test_a_run_gives_its_best_network_and_else_its_latest(tmp_path, checkpoints, settings, state):
     def scaled(factor):
         params = jax.tree.map(lambda x: x * factor, state.learner.params)
