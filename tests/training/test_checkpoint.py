@@ -1,5 +1,7 @@
 import gc
 import json
+import os
+import pathlib
 import sys
 
 import jax

@@ -1,72 +1,72 @@
-"""JAX's cache of programs, by processes that compile a small one."""
+"""JAX's cache of programs, in a folder of its own."""
 
 import os
-import subprocess
-import sys
 
+import jax
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 from support import damage
 
-SCRIPT = """
-import jax
-from azo.training import devices
-devices.keep_programs()
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-print(float(jax.jit(lambda x: x * 2 + 1)(3.0)))
-"""
+from azo.training import program_cache
 
 
-def compile_program(folder):
-    """Returns what a process shows on standard error."""
-    environment = os.environ | {"XDG_CACHE_HOME": str(folder), "JAX_PLATFORMS": "cpu"}
-    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "7.0\n"
-    return done.stderr
+@pytest.fixture
+def folder(tmp_path):
+    """A folder that is the cache, with a program."""
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
+    changes = dict(zip(names, (str(tmp_path / "cache"), 0), strict=True))
+    program_cache.replace_damaged_entries()
+    for values in (changes, before):
+        compilation_cache.reset_cache()
+        for name, value in values.items():
+            jax.config.update(name, value)
+        if values is changes:
+            yield tmp_path / "cache"
+    compilation_cache.reset_cache()
+
+
+def compile_program():
+    """Compiles a program as a new process does, and runs it."""
+
+    def double(x):
+        return x * 2 + 1
+
+    assert float(jax.jit(double)(3.0)) == 7
 
 
 def entry(folder):
-    (path,) = (folder / "azo" / "jax").glob("*-cache")
+    (path,) = folder.glob("jit_double-*-cache")
     return path
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cache")
-    assert compile_program(folder) == ""
-    return folder
-
-
 @pytest.mark.parametrize("kind", [damage.truncate, damage.empty, damage.zero])
-def test_a_damaged_entry_is_named_once_and_replaced(filled, kind):
-    path = entry(filled)
+def test_a_damaged_entry_is_named_once_and_replaced(folder, capsys, kind):
+    compile_program()
+    path = entry(folder)
     size = path.stat().st_size
     kind(path)
-    message = compile_program(filled)
-    assert message.startswith(f"{path}: damaged (")
-    assert message.endswith("): removed, and compiled again\n")
-    assert message.count("\n") == 1
-    assert abs(path.stat().st_size - size) < size / 10
-    assert compile_program(filled) == ""
+    for is_damaged in (True, False):
+        compilation_cache.reset_cache()
+        capsys.readouterr()
+        compile_program()
+        message = capsys.readouterr().err
+        assert message.startswith(f"{path}: damaged (") == is_damaged
+        assert message.endswith("): removed, and compiled again\n") == is_damaged
+        assert message.count("\n") == is_damaged
+        assert abs(path.stat().st_size - size) < size / 10
 
 
-def test_a_fifo_in_place_of_an_entry_is_not_waited_for(filled):
-    path = entry(filled)
-    content = path.read_bytes()
+def test_a_fifo_in_place_of_an_entry_is_not_waited_for(folder, capsys):
+    compile_program()
+    path = entry(folder)
     path.unlink()
     os.mkfifo(path)
-    assert compile_program(filled) == ""
-    path.unlink()
-    path.write_bytes(content)
+    compile_program()
+    assert capsys.readouterr().err == ""
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
-    (tmp_path / "azo").write_text("no folder")
-    assert compile_program(tmp_path) == ""
+def test_a_cache_that_cannot_be_written_is_done_without(folder, capsys):
+    folder.write_text("no folder")
+    compile_program()
+    assert capsys.readouterr().err == ""
