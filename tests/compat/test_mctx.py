@@ -124,3 +124,64 @@ def test_the_program_of_the_page_runs(capsys):
     section = _PAGE.read_text().split("## The search with mctx's signature")[1].split("\n## ")[0]
     exec(re.search(r"```python\n(.*?)```", section, re.DOTALL)[1], {})
     assert capsys.readouterr().out == "[32. 32.] (2,)\n"
+
+
+def test_all_public_names_of_mctx_are_here_so_that_only_the_import_changes():
+    public = {name for name in dir(mctx) if not name.startswith("_")}
+    assert public <= set(dir(compat))
+    assert set(mctx.__all__) == set(compat.__all__)
+    replaced = {name for name in public if getattr(compat, name) is not getattr(mctx, name)}
+    assert replaced == set(_NAMES)
+
+
+# The bandit of mctx's examples/policy_improvement_demo.py, in short.
+_EXAMPLE = """
+import functools
+import jax
+import jax.numpy as jnp
+import mctx
+
+batch_size, num_actions = 16, 5
+rng = jax.random.PRNGKey(0)
+rng, logits_rng, q_rng, search_rng = jax.random.split(rng, 4)
+prior_logits = jax.random.normal(logits_rng, (batch_size, num_actions))
+qvalues = jax.random.uniform(q_rng, prior_logits.shape)
+raw_value = jnp.sum(jax.nn.softmax(prior_logits) * qvalues, axis=-1)
+embedding = jnp.zeros(batch_size)
+root = mctx.RootFnOutput(prior_logits=prior_logits, value=raw_value, embedding=embedding)
+
+
+def recurrent_fn(params, rng_key, action, embedding):
+    del params, rng_key
+    reward = jnp.where(embedding == 0, qvalues[jnp.arange(batch_size), action], 0.0)
+    output = mctx.RecurrentFnOutput(
+        reward=reward,
+        discount=jnp.ones_like(reward),
+        prior_logits=jnp.zeros_like(prior_logits),
+        value=jnp.zeros_like(reward),
+    )
+    return output, embedding + 1
+
+
+policy_output = mctx.gumbel_muzero_policy(
+    params=(),
+    rng_key=search_rng,
+    root=root,
+    recurrent_fn=recurrent_fn,
+    num_simulations=16,
+    max_num_considered_actions=num_actions,
+    qtransform=functools.partial(mctx.qtransform_completed_by_mix_value, use_mixed_value=False),
+    loop_fn=jax.lax.fori_loop,
+)
+assert isinstance(policy_output, mctx.PolicyOutput)
+"""
+
+
+def test_an_example_of_mctx_runs_with_its_import_changed():
+    ours, theirs = {}, {}
+    exec(_EXAMPLE, theirs)
+    exec(_EXAMPLE.replace("import mctx", "from azo.compat import mctx"), ours)
+    assert ours["mctx"] is compat
+    for field in ("action", "action_weights"):
+        expected, found = (getattr(one["policy_output"], field) for one in (theirs, ours))
+        np.testing.assert_allclose(expected, found, rtol=1e-5)

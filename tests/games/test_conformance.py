@@ -1,5 +1,6 @@
 """The conformance test of games passes correct ones, and finds each broken promise."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -169,3 +170,47 @@ def test_each_fault_is_found(group):
 def test_all_that_is_missing_is_named():
     (line,) = faults(object())
     assert line.startswith("lacks action_symmetries, board_shape, final_score,")
+
+
+class _Doors(tictactoe.TicTacToe):
+    """Tic-tac-toe whose first move is in the middle row, by actions that are no squares."""
+
+    has_square_actions = False
+
+    def legal_mask(self, position):
+        """Returns the empty squares, of the first move those of the middle row."""
+        legal = super().legal_mask(position)
+        is_empty = ~self.planes(position).any(axis=(-3, -2, -1))
+        middle = jnp.arange(9) // 3 == 1
+        return legal & (middle | ~is_empty[..., None])
+
+    square_symmetries = np.array([range(9), [6, 7, 8, 3, 4, 5, 0, 1, 2]], np.int32)
+    action_symmetries = square_symmetries
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [0, 1, 2, 3, 4, 5, 6, 7, 8],  # the identity: moves do not follow the board
+        [2, 1, 0, 5, 4, 3, 8, 7, 6],  # the other mirror
+        [8, 7, 6, 5, 4, 3, 2, 1, 0],  # the rotation
+        [3, 4, 5, 0, 1, 2, 6, 7, 8],  # the first moves do not commute, though the planes do
+        [6, 7, 8, 3, 5, 4, 0, 1, 2],  # one pair is swapped
+        [6, 7, 2, 3, 4, 5, 0, 1, 8],  # one pair stays
+    ],
+)
+def test_wrong_symmetries_of_actions_are_found_where_the_planes_of_the_start_commute(table):
+    azo.check_game(_Doors())
+    wrong = type("Wrong", (_Doors,), {"action_symmetries": np.array([range(9), table], np.int32)})
+    assert any("commute with the symmetries" in fault for fault in faults(wrong()))
+
+
+@pytest.mark.parametrize("kind", ["swapped", "identity", "inverse"])
+def test_symmetries_of_square_actions_are_those_of_the_squares(kind):
+    table = np.array(othello.Othello(4).action_symmetries)
+    changed = {"swapped": table[[0, 2, 1, 3, 4, 5, 6, 7]], "identity": table[[0] * 8]}
+    # An automorphism of the group that keeps what leaves the start position as it is.
+    inverse = np.argsort(table, axis=1).astype(np.int32)
+    changed["inverse"] = inverse
+    wrong = type("Wrong", (othello.Othello,), {"action_symmetries": changed[kind]})(4)
+    assert "as square_symmetries move squares" in faults(wrong)[0]
