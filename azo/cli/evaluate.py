@@ -7,8 +7,9 @@
 
 PLAYER and OPPONENT are `random`, `greedy`, `iagno:LEVEL` (easy, medium or hard), `alphabeta:DEPTH`
 (in plies), `patterns:DEPTH` (alpha-beta on pattern weights, in discs), `rollouts:N` (PUCT with N
-random games a move), the FOLDER of a run or of an exported network (searching as in its self-play,
-but greedily), `network:FOLDER:N` (with N simulations a move), `policy:FOLDER` (without search),
+random games a move), the FOLDER of a run (its checkpoint with the best score in a match, not the
+latest one), of a checkpoint or of an exported network (searching as in its self-play, but
+greedily), `network:FOLDER:N` (with N simulations a move), `policy:FOLDER` (without search),
 `engine:FOLDER:N` (the engine of `azo gtp`, one game at a time, by default without the solver at the
 root), or the name of a file in configs/engines with a level, such as `gtp-rhino:3`. `zero-fast` is
 a shipped network. The game is that of the first network; `--game.*` gives it if no player is a

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import pydantic
 from jax.sharding import PartitionSpec
 
-from azo.games import protocol
+from azo.games import protocol, summaries
 from azo.learning import generations, learner, network, ply_records, replay, resignation, starts
 
 # Classes by name, since a field named like its module would hide the module in the class body.
@@ -70,6 +70,8 @@ class RunState:
     num_games: jax.Array  # [] int32, games finished
     evaluations: jax.Array  # [2] int32, network evaluations: millions and the rest
     key: jax.Array  # [] typed key, constant; iterations fold in their number
+
+    __repr__ = summaries.short
 
     def variables(self) -> Variables:
         """Returns the learner's network: in its newest state."""

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 
-from azo.games import code_identity, protocol, setting_types
+from azo.games import code_identity, protocol, setting_types, summaries
 from azo.search import proofs, search_tree, selection, settings, simulation
 
 Evaluation = search_tree.Evaluation
@@ -44,6 +44,8 @@ class SearchResult:
     legal_mass: jax.Array  # [B] float32, probability of legal moves in the network's policy
     raw_value: jax.Array  # [B] float32, the network's own value of the position, likewise
     tree: search_tree.Tree  # the whole trees, for analysis
+
+    __repr__ = summaries.short
 
 
 def search(

@@ -128,6 +128,9 @@ class GameAnalysis:
     positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
     evaluator: live_search.Evaluator | None = None  # the network that it was analysed with
 
+    def __repr__(self) -> str:
+        return f"<GameAnalysis of {self.game.name}, {len(self.positions)} positions>"
+
     @property
     def end(self) -> live_game.LiveGame:
         """The game after the last analysed move."""

@@ -24,7 +24,8 @@ class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Network of an engine."""
 
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Folder of a run or of an exported network, or the name of one that comes with azo, such as
+    """Folder of a run (its checkpoint with the best score in a match, not the latest one), of one
+    of its checkpoints or of an exported network, or the name of one that comes with azo, such as
     zero-conv; by default the strongest that comes with azo for the board."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
     """Without --network: rows and columns of the board."""

@@ -1,0 +1,35 @@
+"""The clock of `--minutes`, with compilation."""
+
+import pytest
+
+from azo.training import config, run_clock
+
+
+def _clock(tmp_path, minutes):
+    changes = {"minutes": minutes, "run.folder": str(tmp_path), "run.num_iterations": 9}
+    return run_clock.RunClock(config.with_settings(config.Config(), changes))
+
+
+def _after(clock, monkeypatch, seconds):
+    """Returns the minutes of an iteration that ends when so many seconds have passed."""
+    monkeypatch.setattr(run_clock.time, "monotonic", lambda: clock._begun + seconds)
+    with clock.iteration():
+        pass
+    return clock.minutes
+
+
+@pytest.mark.parametrize(
+    ("minutes", "compilations", "uncounted"),
+    [(10, [60], 0), (10, [100, 49], 0), (2, [110], 80), (2, [20, 20, 30], 40), (None, [500], 0)],
+)
+def test_compilation_counts_for_at_most_a_quarter_of_the_minutes(
+    tmp_path, monkeypatch, minutes, compilations, uncounted
+):
+    monkeypatch.setattr(run_clock.time, "monotonic", lambda: 1000.0)
+    clock = _clock(tmp_path, minutes)
+    clock._begun = 1000.0
+    assert sum(map(clock.add_compilation, compilations)) == pytest.approx(uncounted)
+    # A run of 2 minutes whose programs took 110 s has 90 s left to train.
+    passed = sum(compilations) + 12
+    expected = (passed - uncounted) / 60
+    assert _after(clock, monkeypatch, passed) == pytest.approx(expected)
