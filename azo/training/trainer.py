@@ -87,13 +87,13 @@ def train(
         raise ValueError("the run would have no end: give --minutes 10, or another limit")
     start, carried = network_files.load_start(settings, game)
     teacher = network_files.load_setting("selfplay.teacher", settings.selfplay.teacher, game)
-    run_matches = make_matches(settings, game) if make_matches else None
     with contextlib.ExitStack() as stack:
         stack.push(_removal_of_unused(settings.run.folder))
         keep = settings.run.keep_checkpoints
         checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
         checkpoints.check_resumable(settings)
         settings = network_files.with_origin(settings, checkpoints)
+        run_matches = make_matches(settings, game) if make_matches else None
         state = placement.begin(
             game,
             settings,
@@ -428,7 +428,7 @@ class Trainer:
         more = f"; the same command with {flags} continues it" if flags else ""
         self.screen.note(f"the run has ended: {reason}{more}")
         iterations, seconds = int(state.iteration), self.clock.iteration_seconds
-        if self.settings.minutes and seconds and 0 < iterations < _FEW_ITERATIONS:
+        if "--minutes" in flags and seconds and iterations < _FEW_ITERATIONS:
             self.screen.note(
                 f"{iterations} iterations only, the last of {seconds:.0f} s: shorter ones have"
                 " fewer selfplay.num_games, selfplay.num_plies or learner.num_steps"
