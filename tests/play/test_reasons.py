@@ -205,6 +205,7 @@ def _lines(size, seed):
 
 def test_every_reason_is_true(monkeypatch):
     monkeypatch.setattr(reasons, "_MOST", 100)
+    monkeypatch.setattr(reasons, "_ENOUGH", 100)
     kinds = collections.Counter()
     for seed in range(300):
         size = (4, 6, 8)[seed % 3]
@@ -227,6 +228,7 @@ def test_every_reason_is_true(monkeypatch):
 
 def test_a_mistake_has_the_answer_to_it_as_a_reason_where_nothing_else_is_told(monkeypatch):
     monkeypatch.setattr(reasons, "_MOST", 100)
+    monkeypatch.setattr(reasons, "_ENOUGH", 100)
     for seed in range(60):
         start, lines = _lines(8, seed)
         board = notation.parse_board(f"{slow_board.text(start)} {start.mover}", 8)

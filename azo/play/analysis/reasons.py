@@ -2,8 +2,8 @@
 
 A move is compared with the better one: right after both, and along both expected lines. Nothing is
 guessed: a sentence appears only if what it says is so on those boards, and if the better move
-avoids it. Which of the facts costs the discs, no program knows. With room left, the last sentence
-tells the expected answer and its score, so every mistake has a reason.
+avoids it. Which of the facts costs the discs, no program knows. With fewer than two facts the last
+sentence tells the expected answer and its score, so every mistake has a reason.
 """
 
 import dataclasses
@@ -18,6 +18,7 @@ from azo.games.host.kernels import legal_moves, stable_discs, surrounded
 from azo.play.engine import attribution, live_search, pattern_evaluator
 
 _MOST = 3  # sentences
+_ENOUGH = 2  # with fewer, the expected answer is told
 _LINE_PLIES = 7  # of both lines, with the compared moves
 _FEWER_MOVES, _WORSE_BALANCE, _MORE_STABLE, _MORE_FRONTIER, _MORE_TURNED = 3, 4, 4, 3, 3
 _MORE_EXPECTED = 2.0  # discs, by the network
@@ -60,8 +61,9 @@ def find(
         return told
     played, best = (_Line(board, line[:num_plies], game) for line in (refutation, better))
     both = played, best
-    found = itertools.chain(_sudden(*both), _lasting(*both), _counted(*both, evaluator), told)
-    return list(itertools.islice(found, _MOST))
+    facts = itertools.chain(_sudden(*both), _lasting(*both), _counted(*both, evaluator))
+    found = list(itertools.islice(facts, _MOST))
+    return found if len(found) >= _ENOUGH else found + told
 
 
 class _Line:

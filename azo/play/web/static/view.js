@@ -130,7 +130,8 @@ function mapOf({ cursor, map: kind, isReversed }) {
       map.set(move, { heat: visits / total, text: String(visits) });
     } else if (each.discs !== null || isBound) {
       const heat = isBound ? 0 : heatOf(best - worth(each));
-      map.set(move, { heat, text: worthOf(each, report, isReversed) });
+      const text = worthOf(each, report, isReversed).replace("~", ""); // the headline tells it
+      map.set(move, { heat, text });
     }
   }
   return map;
