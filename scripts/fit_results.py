@@ -10,6 +10,7 @@ held out; the table at the end is of these.
 """
 
 import argparse
+import itertools
 import pathlib
 
 import fit_people
@@ -88,7 +89,7 @@ def _fit(score: np.ndarray, bases: np.ndarray, points: np.ndarray) -> np.ndarray
 def _table(found: np.ndarray, rating: np.ndarray, points: np.ndarray) -> None:
     """Prints the expected and the real share of points of held-out positions."""
     print("| rating | expected | positions | mean expected | points | standard error |")
-    for low, high in zip(_BANDS[:-1], _BANDS[1:], strict=True):
+    for low, high in itertools.pairwise(_BANDS):
         for least in np.arange(0, 1, 0.2):
             is_in = (rating >= low) & (rating < high) & (found >= least) & (found < least + 0.2)
             if not is_in.any():

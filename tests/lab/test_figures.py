@@ -66,3 +66,45 @@ def test_networks_of_phases_are_drawn_over_iterations():
     phase = [iteration(1), iteration(20), rated(10), rated(20)]
     elo, _ = sheet("elo", *phase, phases=("1-a", "2-b")).panels
     assert curves(elo)["network"][0] == [10, 20, 30, 40]
+
+
+def test_panels_of_what_a_run_does_not_use_are_not_drawn():
+    unused = {"selfplay/resigned_share": 0.0, "resignation/threshold": -1.0}
+    unused |= {"resignation/false_positive_share": 0.0, "selfplay/value_correlation": 0.0}
+    events = [iteration(n, **unused, **{"selfplay/value_error": 0.1 * n}) for n in (1, 2, 3)]
+    run = run_log.from_phases([("run", events)])
+    assert "resignation" not in {one.name for one in figures.sheets(run)}
+    assert [one.layout.title.text for one in sheet("values", *events).panels] == [
+        "Signed value error"
+    ]
+    events[2]["selfplay/resigned_share"] = 0.2  # used: a share of 0 that was not lost is good
+    titles = [one.layout.title.text for one in sheet("resignation", *events).panels]
+    assert titles == [
+        "Games resigned",
+        "Value below which a side resigns",
+        "Resigned games not lost",
+    ]
+
+
+def test_an_opponent_has_one_colour_in_all_panels():
+    matches = [
+        {
+            "event": "evaluation",
+            "iteration": n,
+            "evaluation/opponent": name,
+            "evaluation/score": 0.5,
+        }
+        for n, name in ((1, "random"), (2, "alphabeta:2"), (3, "rollouts:100"))
+    ]
+    events = *map(iteration, (1, 2, 3)), *matches, rated(2)
+    colours = {}
+    for name in ("strength", "elo"):
+        for panel in sheet(name, *events).panels:
+            for trace in panel.data:
+                if trace.name in {"random", "alphabeta:2", "rollouts:100"}:
+                    colours.setdefault(trace.name, []).append(trace.line.color)
+    assert {name: len(every) for name, every in colours.items()} == {
+        "random": 2, "alphabeta:2": 2, "rollouts:100": 1
+    }  # fmt: skip
+    assert all(len(set(every)) == 1 for every in colours.values())
+    assert len({every[0] for every in colours.values()}) == 3

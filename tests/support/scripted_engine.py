@@ -9,8 +9,8 @@ class ScriptedEngine(live_game.LiveGame):
     """Reports the entry of `evaluations` for a position, by its moves or its ply: 0 at the start.
 
     An evaluation is a dict with any of `value`, `raw_value`, `score`, `best` (a move as text or an
-    action), and by action `prior`, `visits`, `values`, `scores`, `lines`. By default all moves are equal and
-    have value 0.
+    action), and by action `prior`, `visits`, `values`, `scores`, `lines`. By default all moves are
+    equal and have value 0.
     """
 
     book = evaluator = None

@@ -33,10 +33,15 @@ def _strength(run: run_log.RunLog) -> panels.Sheet:
     if len(score):
         low, high = (run.column(f"evaluation/score_{x}", "evaluation")[1] for x in ("low", "high"))
         interval = (low, high) if len(low) == len(high) == len(score) else ()
-        opponents = {str(e.get("evaluation/opponent", "")) for e in run.of_kind("evaluation")}
+        opponents = {str(e.get("evaluation/opponent", "")) for e in _scored(run)}
         title = f"Score against {', '.join(sorted(opponents))}"
         panel = sheet.add_panel(title, "iteration", "score")
-        panels.curve(panel, "score", iteration, score, *interval)
+        met = np.array([str(e.get("evaluation/opponent", "")) for e in _scored(run)])
+        colours = panels.opponent_colours(run)
+        for name in sorted(opponents):
+            among = [part[met == name] for part in (iteration, score, *interval)]
+            label = name if len(opponents) > 1 else "score"
+            panels.curve(panel, label, *among, colour=colours[name])
         panels.mark_phases(panel, run)
 
     scored = [event for event in run.of_kind("gate") if event.get("gate/score") is not None]
@@ -49,6 +54,11 @@ def _strength(run: run_log.RunLog) -> panels.Sheet:
                 panels.curve(panel, label, x, y, mode="markers")
         panels.mark_phases(panel, run)
     return sheet
+
+
+def _scored(run: run_log.RunLog) -> list[run_log.Event]:
+    """Returns the evaluations with a score."""
+    return [e for e in run.of_kind("evaluation") if e.get("evaluation/score") is not None]
 
 
 def _elo(run: run_log.RunLog) -> panels.Sheet:
@@ -68,12 +78,13 @@ def _elo(run: run_log.RunLog) -> panels.Sheet:
     )
     label, field = ("iteration", "iteration") if run.phases else ("minutes", "time/minutes")
     place = np.array([event[field] for event in ratings], float)
+    colours = panels.opponent_colours(run)
     panel = sheet.add_panel("Elo", label, "Elo")
     panels.curve(panel, "network", place, elo, low, high)
     names = ("rating/opponents", "rating/opponents_elo")
     met = dict(one for event in ratings for one in zip(*(event[x] for x in names), strict=False))
     for name, level in sorted(met.items(), key=lambda one: one[1])[-_MAX_LEVELS:]:
-        panels.curve(panel, name, place[[0, -1]], np.full(2, level))
+        panels.curve(panel, name, place[[0, -1]], np.full(2, level), colour=colours[name])
     panels.curve(sheet.add_panel("Discs lost a move", label, "discs"), "network", place, lost)
     panels.mark_phases(panel, run)
     return sheet

@@ -11,6 +11,7 @@ from azo.lab.report import run_log
 # Colours of Okabe and Ito, which most colour-blind readers tell apart
 # (https://jfly.uni-koeln.de/color/).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+NETWORK, *_OTHERS = COLOURS
 _DASHES = ("solid", "dash", "dashdot", "dot")
 _MAX_POINTS = 2000  # of a curve; longer ones are thinned evenly
 _MAX_MARKERS = 60  # a curve of more points has no markers
@@ -65,16 +66,35 @@ class Sheet:
         return panel
 
 
+def opponent_colours(run: run_log.RunLog) -> dict[str, str]:
+    """Returns a colour for each opponent of a run, the same in all panels."""
+    met = {name for event in run.of_kind("rating") for name in event["rating/opponents"]}
+    met |= {str(event.get("evaluation/opponent", "")) for event in run.of_kind("evaluation")}
+    return {name: _OTHERS[number % len(_OTHERS)] for number, name in enumerate(sorted(met))}
+
+
 def curve_sheet(
-    run: run_log.RunLog, name: str, title: str, caption: str, panels: Sequence[Curves]
+    run: run_log.RunLog,
+    name: str,
+    title: str,
+    caption: str,
+    panels: Sequence[Curves],
+    needs: str | None = None,
 ) -> Sheet:
-    """Returns a figure with the panels of which the run has a field."""
+    """Returns a figure with the panels of which the run has a field.
+
+    A figure whose field `needs` is 0 in all iterations is empty. A panel with nothing but 0 is left
+    out: the run does not use what it shows.
+    """
     sheet = Sheet(name, title, caption)
+    if needs is not None and not run.column(needs)[1].any():
+        return sheet
     for panel_title, unit, fields in panels:
         named = [(panel_title, fields)] if isinstance(fields, str) else fields
         columns = {label: run.column(field) for label, field in named}
         columns = {label: (x, y) for label, (x, y) in columns.items() if len(y)}
-        if not columns:
+        is_flat = all(len(y) > 1 and not y.any() for _, y in columns.values())
+        if not columns or (is_flat and needs is None):
             continue
         panel = sheet.add_panel(panel_title, "iteration", unit)
         if max(np.abs(y).max() for _, y in columns.values()) >= _THOUSANDS:
@@ -94,14 +114,16 @@ def curve(
     high: np.ndarray | None = None,
     *,
     mode: str | None = None,
+    colour: str | None = None,
 ) -> None:
     """Draws a curve `[N]`, shaded from `low` to `high` if they are given.
 
-    `mode` is plotly's: lines, markers or both; by default lines, with markers on short curves.
+    `mode` is plotly's: lines, markers or both; by default lines, with markers on short curves. The
+    `colour` is by default the next one of the panel.
     """
     keep = slice(None, None, max(1, -(-len(x) // _MAX_POINTS)))
     number = sum(trace.showlegend is not False for trace in panel.data)
-    colour = COLOURS[number % len(COLOURS)]
+    colour = colour or COLOURS[number % len(COLOURS)]
     if low is not None and high is not None:
         hidden = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         panel.add_scatter(x=x[keep], y=low[keep], **hidden)
