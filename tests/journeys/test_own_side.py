@@ -172,3 +172,22 @@ def test_a_phone_goes_to_the_reasons(review):
     visit.press("#next-mistake")
     visit.press("#first")
     assert not visit.page.is_visible("#why")
+
+
+@pytest.mark.parametrize("size", ["notebook"])
+def test_a_retry_goes_on_against_azo_also_after_a_look_at_what_was_better(review):
+    visit = review
+    visit.press(visit.page.locator("#mistakes button", has_text="41 h7"))
+    visit.press("#better")
+    visit.press("#better")  # and back
+    visit.press("#retry")
+    visit.press(visit.cell("g4"))
+    visit.wait_for("#message", "Better: g4 loses nothing; h7 lost 14")
+    assert visit.ply == 42  # with the answer
+    for _ in range(2):
+        assert visit.wait_for_turn() or visit.page.is_visible("#to-game")
+        ply = visit.ply
+        visit.press(visit.cell(visit.legal[-1]))
+        visit.wait_until(
+            f"+document.getElementById('graph').getAttribute('aria-valuenow') >= {ply + 2}"
+        )
