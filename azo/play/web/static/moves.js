@@ -54,10 +54,10 @@ export class MoveList {
 
   #items(parent) {
     const items = [];
-    for (let at = parent; at.children.length; [at] = at.children) {
-      const [main, ...others] = at.children;
-      items.push(this.#item(main));
-      for (const other of others) {
+    for (let at = parent; at?.children.length; at = at.next) {
+      const main = at.next; // none after a resignation
+      if (main) items.push(this.#item(main));
+      for (const other of at.children.filter((child) => child !== main)) {
         const variation = document.createElement("li");
         const list = document.createElement("ol");
         variation.className = "variation";
@@ -79,7 +79,8 @@ export class MoveList {
   }
 }
 
-const outline = ({ id, children }) => `${id}(${children.map(outline).join("")})`;
+const outline = ({ id, children, resigned }) =>
+  `${id}${resigned ? "." : ""}(${children.map(outline).join("")})`;
 
 /** Shows accuracy, lost discs and marks of each side, and the mistakes; hides what is not known. */
 export function showSummary({ line, isReversed, cursor, settings }) {
