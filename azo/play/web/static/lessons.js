@@ -133,8 +133,11 @@ export class Lessons {
       this.retried = null;
       const costs = cost >= 0.5 ? `loses ${Math.round(cost)} discs` : "loses nothing";
       play.say(`Better: ${mine.move} ${costs}; ${retried.move} lost ${Math.round(before)}`, "note");
-      // A move that was on the board before has its answer.
-      if (!play.isAtEnd && !play.isHuman(mine.mover)) play.cursor = mine.next;
+      if (!play.isAtEnd && !play.isHuman(mine.mover)) {
+        // The move was on the board before, with an answer: the game goes on after that.
+        play.cursor = mine.next;
+        mine.next.isTakenBack = true;
+      }
     }
     play.proceed();
   }
