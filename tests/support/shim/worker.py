@@ -192,7 +192,7 @@ class Bench:
         """
         syncs = sum(call.group == "fsync of a folder" for call in self.calls)
         groups, log = control.mask("fsync of a folder"), self._scratch / "log"
-        for _ in range(number):
+        for _ in range(number if syncs else 0):
             folder, first = self.new_folder(), rng.randrange(syncs) + 1
             disk, times = power_loss.Disk(folder), rng.choice([1, -1])
             with (
