@@ -49,7 +49,7 @@ def measure(shim, folder, *words, seconds):
 @pytest.fixture(scope="module")
 def few(shim, tmp_path_factory):
     """A few cases of every program."""
-    numbers = ["--quick", "--faults", 24, "--losses", 12, "--unsynced", 10, "--starts", 1]
+    numbers = ["--quick", "--faults", 16, "--losses", 8, "--unsynced", 10, "--starts", 1]
     words = [*PROGRAMS, "careless", *numbers]
     return measure(shim, tmp_path_factory.mktemp("few"), *words, seconds=1200)
 
