@@ -63,7 +63,7 @@ test-all: test
 	$(BIN)/python -m pytest $(WORKERS) -m "slow and not gpu" $(ARGS)
 
 faults: $(VENV)/.installed-test
-	timeout 3600 $(BIN)/python -m pytest tests/faults -m "faults or not faults" $(ARGS)
+	timeout 5400 $(BIN)/python -m pytest tests/faults -m "faults or not faults" $(ARGS)
 
 lowest:
 	$(PYTHON) -m venv $(VENV)-lowest

@@ -109,8 +109,11 @@ class Training(Program):
         super().__init__()
         self.saved: dict[int, Any] = {}  # states on the host by iteration, of the first run
 
+    def prepare(self, folder):
+        tiny_run.train(folder, **self.settings)  # writes the settings file
+
     def steps(self, folder):
-        words = tiny_run.train(folder, **self.settings)
+        words = ["train", "--config", folder / "tiny.toml", "--run.folder", folder / "run"]
         return [
             lambda: commands.run(*words),
             lambda: commands.run(*words, "--run.num-iterations", 3),
