@@ -2,13 +2,13 @@
 
     azo analyse f5d6c3d3c4 --html game.html
 
-GAME is a transcript, a link to a game of `azo web`, a file (a transcript, GGF, SGF, PGN, OBF, or
-WTHOR with --number), or - for standard input.
+GAME is a file of games of any format (docs/play.md lists them), packed or not, or - for standard
+input. If there is no such file it is text: moves, a board, a link to a game of `azo web`. --number
+chooses one of several games.
 The engine searches every position, and solves those near the end. A table shows the worth of each
 move in discs, then the largest losses. docs/play.md explains the figures.
 """
 
-import os
 import pathlib
 import sys
 from collections.abc import Sequence
@@ -19,19 +19,21 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
-from azo.formats import game_files, ggf
+from azo.formats import decoding, game_files, ggf
 from azo.games import notation, setting_types, variant
 from azo.play.analysis import analysis_page, analysis_text, formatting, game_analysis
 from azo.play.engine import engine_factory, engine_settings, live_engine
 from azo.storage import files
 from azo.training import console
 
+_MAX_INPUT = 1 << 26  # bytes of standard input
+
 
 class AnalyseConfig(engine_factory.NetworkChoice):
     """What to analyse, how deeply, and where to write it."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
-    """A transcript such as f5d6c3, a link, a file of games, or - for standard input."""
+    """A file of games, text such as "1. f5 d6 2. c3", or - for standard input."""
     number: setting_types.PositiveInt | None = None
     """Which game of a file with several, from 1."""
     ply: setting_types.PositiveInt | None = None
@@ -60,6 +62,8 @@ def main(argv: Sequence[str]) -> int:
         if not evaluator.simulate:
             raise ValueError("--rating: how people play is known with a pattern network alone")
     game = _read(settings, evaluator.game)
+    if game.note:
+        print(files.one_line(game.note), file=sys.stderr)
     if settings.ply is not None and settings.ply > len(game.moves) + 1:
         raise ValueError(f"--ply {settings.ply}: the game has {len(game.moves)} plies")
     with command_line.waiting("preparing the search"):
@@ -83,14 +87,26 @@ def main(argv: Sequence[str]) -> int:
 def _read(settings: AnalyseConfig, rules: variant.Variant) -> ggf.GgfGame:
     number = settings.number
     if settings.game == "-":
+        content = sys.stdin.buffer.read(_MAX_INPUT)
         with files.located("standard input"):
-            return game_files.parse(sys.stdin.read(), rules, number=number)
+            return game_files.parse(decoding.decode(content), rules, number=number)
     path = pathlib.Path(settings.game)
-    is_path = path.suffix or "/" in settings.game
-    is_text = "(;" in settings.game or "://" in settings.game  # GGF, SGF or a link
-    if not is_text and len(settings.game) < 256 and (is_path or os.path.isfile(path)):
+    if _exists(path):
         return game_files.read(path, rules, number=number)
-    return game_files.parse(settings.game, rules, number=number)
+    try:
+        return game_files.parse(settings.game, rules, number=number)
+    except ValueError as error:
+        if "://" in settings.game or notation.read_moves(settings.game, rules.size)[0]:
+            raise
+        name = files.one_line(settings.game, 80)
+        raise ValueError(f"{name}: there is no such file, and as text: {error}") from None
+
+
+def _exists(path: pathlib.Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long for a name, or with a character that none has
+        return False
 
 
 def _print(

@@ -2,7 +2,7 @@
 
     azo solve ffo.obf --max-empties 20 --skip-larger
 
-FILE has one position a line, as OBF or CSV, also as `.gz`; boards of all sizes are accepted. A line
+FILE has one position a line, as OBF or CSV, also packed; boards of all sizes are accepted. A line
 is printed for each position: its line in the file, empty squares, score, best move, nodes, time and
 `exact`. Scores in the file are compared with the results. With `--json`, each position is one JSON
 object.
@@ -32,7 +32,7 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Exact endgames on one core of the host."""
 
     file: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="FILE")]
-    """Positions: OBF or CSV, also .gz."""
+    """Positions: OBF or CSV, also .gz, .bz2 and .xz."""
     json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object a position in place of text."""
     is_reversed: Annotated[bool, tyro.conf.arg(name="reversed")] = False

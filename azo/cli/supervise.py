@@ -2,8 +2,9 @@
 
     azo supervise games.wtb --folder runs/supervised
 
-FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`), GGF, SGF, PGN or transcripts, one a line
-(`.txt`), each also as `.gz`; a folder stands for its WTHOR files. Positions of a WTHOR game up to
+FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`), GGF, SGF, PGN, JSON or transcripts, one per
+line, each also packed (`.gz`, `.bz2`, `.xz`); a folder stands for its WTHOR files. A game that
+cannot be used is left out, and a line per file lists such games. Positions of a WTHOR game up to
 the one that the archive has solved, with 24 empty squares, get its exact score; others get the
 score of the game. `--source random` and `--source search` make games instead, as the 6x6 project
 does to pretrain first its value, then its policy.

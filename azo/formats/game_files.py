@@ -1,17 +1,18 @@
 """Games from texts and files of any format, and as text again.
 
 `game_texts` lists what a text may be. Here games are played by the rules, so that they are legal
-and have their passes. A number chooses one of several games.
+and have their passes. A number chooses one of several games. A game that cannot be read, or is of
+other rules, does not close the others: it is left out, and the reason is told.
 """
 
 import dataclasses
 import pathlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
 
-from azo.formats import game_texts, ggf, wthor
+from azo.formats import decoding, game_texts, ggf, wthor
 from azo.games import notation, variant
 from azo.games.host import move_lists
 from azo.storage import files
@@ -20,7 +21,6 @@ GGF_SUFFIX = ".ggf"
 NO_ACTION = -1
 OTHELLO = variant.Variant()
 Games = TypeVar("Games")
-_CSV_COLUMNS = ("winner", "game_moves")
 
 GameArchive = np.recarray
 """`[G]` legal games of one kind of Othello, of the `fields`."""
@@ -29,8 +29,8 @@ GameArchive = np.recarray
 def parse(text: str, game: variant.Variant, *, number: int | None = None) -> ggf.GgfGame:
     """Returns one game of a text, played by the rules, with its passes.
 
-    Its `number`, from 1, is not needed if there is one game. ValueError if there is no such game,
-    it is of other rules, or a move is illegal.
+    Its `number`, from 1, is not needed if only one game can be read; its note then names the
+    others. ValueError if there is no such game, it is of other rules, or a move is illegal.
     """
     return _choose(game_texts.parse(text, game), number, game)
 
@@ -40,19 +40,39 @@ def read(path: pathlib.Path, game: variant.Variant, *, number: int | None = None
     return _of_file(path, game, lambda written: _choose(written, number, game))
 
 
-def read_archives(paths: Sequence[pathlib.Path], game: variant.Variant = OTHELLO) -> GameArchive:
-    """Returns all games of files: WTHOR (.wtb), eOthello's CSV, any text, also .gz.
+def read_archives(
+    paths: Sequence[pathlib.Path],
+    game: variant.Variant = OTHELLO,
+    *,
+    on_left_out: Callable[[str], object] | None = None,
+) -> GameArchive:
+    """Returns all games of files: WTHOR (.wtb), CSV, any text, also packed (.gz, .bz2, .xz).
 
     A folder stands for its .wtb files. Texts are of the rules of `game`; the other formats hold the
-    usual game on 8x8. ValueError, one line that begins with the path.
+    usual game on 8x8. ValueError, one line that begins with the path, for the first game that
+    cannot be used. With `on_left_out` such games are left out, and it gets a line per file that
+    names them; then it is an error if no game of a file can be used.
     """
     read = []
     for path in paths:
         inside = sorted(path.glob("*.wtb")) if path.is_dir() else [path]
         if not inside:
             raise ValueError(f"{path}: no .wtb file in this folder")
-        read += [_of_file(file, game, lambda written: replay(game, written)) for file in inside]
+        read += [_of_file(file, game, _replayer(game, file, on_left_out)) for file in inside]
     return np.concatenate(read).view(np.recarray)
+
+
+def parse_content(name: str, content: bytes, game: variant.Variant) -> list[ggf.Record]:
+    """Returns the games of a file of some name as written, unpacked already; see `game_texts`."""
+    unpacked_name = files.unpacked_name(name)
+    if unpacked_name.endswith(".wtb"):
+        return list(wthor.parse(content))
+    text = decoding.decode(content)
+    if unpacked_name.endswith(".csv"):
+        rows = game_texts.parse_csv(text)
+        assert rows is not None
+        return rows
+    return game_texts.parse(text, game)
 
 
 def fields(game: variant.Variant) -> np.dtype:
@@ -70,7 +90,7 @@ def fields(game: variant.Variant) -> np.dtype:
     )
 
 
-def replay(game: variant.Variant, records: Iterable[ggf.GgfGame]) -> GameArchive:
+def replay(game: variant.Variant, records: Iterable[ggf.Record]) -> GameArchive:
     """Plays games as written by the rules.
 
     `black_value` is the result on the board if a game was played to the end. Otherwise it is the
@@ -82,6 +102,8 @@ def replay(game: variant.Variant, records: Iterable[ggf.GgfGame]) -> GameArchive
     games = np.recarray(len(records), fields(game))
     for number, record in enumerate(records, start=1):
         with files.located(f"record {number}"):
+            if isinstance(record, ggf.Unreadable):
+                raise ValueError(record.reason)
             games[number - 1] = _replay(game, record)
     return games
 
@@ -91,10 +113,25 @@ def played(game: variant.Variant, record: ggf.GgfGame) -> move_lists.ReplayedGam
     name = variant.Variant(record.size, record.is_reversed).name
     if name != game.name:
         raise ValueError(f"a game of {name}, but the network plays {game.name}")
-    again = move_lists.replay(game, record.moves, record.board)
+    again = _replayed(game, record)
     if record.unread:
         raise ValueError(record.unread)
     return again
+
+
+def _replayed(game: variant.Variant, record: ggf.GgfGame) -> move_lists.ReplayedGame:
+    """Plays a game; passes after the last move count only if they are legal.
+
+    Some sites write them where a game ended, by its last move or otherwise.
+    """
+    moves = list(record.moves)
+    while True:
+        try:
+            return move_lists.replay(game, moves, record.board)
+        except ValueError:
+            if not moves or moves[-1] != game.pass_action:
+                raise
+            moves.pop()
 
 
 def to_text(played: ggf.GgfGame, game: variant.Variant, *, is_ggf: bool) -> str:
@@ -108,19 +145,56 @@ def to_text(played: ggf.GgfGame, game: variant.Variant, *, is_ggf: bool) -> str:
     return notation.transcript(played.moves, game.size)
 
 
+def _replayer(
+    game: variant.Variant, path: pathlib.Path, on_left_out: Callable[[str], object] | None
+) -> Callable[[list[ggf.Record]], GameArchive]:
+    """Returns a function that plays all games of a file."""
+    if on_left_out is None:
+        return lambda written: replay(game, written)
+
+    def replay_usable(written: list[ggf.Record]) -> GameArchive:
+        usable = _usable(written, lambda record: _replay(game, record))
+        if reasons := game_texts.left_out(usable):
+            on_left_out(f"{path}: left out: {reasons}")
+        return replay(game, [x for x in usable if isinstance(x, ggf.GgfGame)])
+
+    return replay_usable
+
+
+def _usable(
+    written: Sequence[ggf.Record], check: Callable[[ggf.GgfGame], object]
+) -> list[ggf.Record]:
+    """Returns games of which those that `check` refuses are `Unreadable`; ValueError if all are."""
+    records: list[ggf.Record] = []
+    for record in written:
+        if isinstance(record, ggf.GgfGame):
+            try:
+                check(record)
+            except ValueError as error:
+                record = ggf.Unreadable(str(error))
+        records.append(record)
+    if records and not any(isinstance(record, ggf.GgfGame) for record in records):
+        only = records[0]
+        assert isinstance(only, ggf.Unreadable)
+        if len(records) == 1:
+            raise ValueError(only.reason)
+        raise ValueError(
+            f"none of the {len(records)} games can be used: {game_texts.left_out(records)}"
+        )
+    return records
+
+
 def _of_file(
-    path: pathlib.Path, game: variant.Variant, play: Callable[[list[ggf.GgfGame]], Games]
+    path: pathlib.Path, game: variant.Variant, play: Callable[[list[ggf.Record]], Games]
 ) -> Games:
     """Plays the games of a file as written; the path begins each message."""
-    content, unpacked_name = files.read(path), path.name.lower().removesuffix(".gz")
-    is_wthor = unpacked_name.endswith(".wtb")
+    content = files.read(path)
+    is_wthor = files.unpacked_name(path.name).endswith(".wtb")
     names = _wthor_names(path) if is_wthor else []
-    text = content.decode(errors="replace")  # names may be in Latin-1
     with files.located(path):
         if is_wthor:
             return play(list(wthor.parse(content, names)))
-        is_csv = unpacked_name.endswith(".csv")
-        return play(list(_parse_csv(text)) if is_csv else game_texts.parse(text, game))
+        return play(parse_content(path.name, content, game))
 
 
 def _wthor_names(path: pathlib.Path) -> list[str]:
@@ -129,50 +203,27 @@ def _wthor_names(path: pathlib.Path) -> list[str]:
     return wthor.parse_players(files.read(beside[0])) if beside else []
 
 
-def _choose(games: list[ggf.GgfGame], number: int | None, game: variant.Variant) -> ggf.GgfGame:
+def _choose(written: list[ggf.Record], number: int | None, game: variant.Variant) -> ggf.GgfGame:
     """Returns a game with its passes."""
-    if not games:
+    if not written:
         raise ValueError("no game in it")
-    if number is None and len(games) > 1:
-        raise ValueError(f"{len(games)} games in it: choose one by its number, from 1")
-    if number is not None and not 1 <= number <= len(games):
-        raise ValueError(f"no game {number}: there are 1 to {len(games)}")
-    written = games[(number or 1) - 1]
-    actions = played(game, written).actions.tolist()
-    return dataclasses.replace(written, moves=tuple(actions))
-
-
-def _parse_csv(text: str) -> Iterator[ggf.GgfGame]:
-    """Yields the games of a CSV with the columns `winner` and `game_moves`, as eOthello's has.
-
-    `winner` is 1 (black), -1 (white) or 0; moves are squares such as "f5d6" without passes.
-    Records are counted without the heading. ValueError if there is no game, a column or field is
-    missing, or a winner is bad.
-    """
-    rows = files.csv_rows(line for line in text.removeprefix("\ufeff").splitlines())
-    names = [name.strip() for name in next(rows, [])]
-    missing = [name for name in _CSV_COLUMNS if name not in names]
-    if not names:
-        raise ValueError("empty file")
-    if missing:
-        raise ValueError(f"no column {' and '.join(missing)}; there are: {', '.join(names)}")
-    start = ggf.usual_start(OTHELLO)
-    number = 0
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(names):
-            raise ValueError(
-                f"record {number}: {len(row)} fields, but there are {len(names)} columns"
-            )
-        winner, text = (row[names.index(name)].strip() for name in _CSV_COLUMNS)
-        if winner not in ("-1", "0", "1"):
-            raise ValueError(
-                f"record {number}: bad score: winner {winner!r} is none of 1 (black), -1 (white)"
-                " and 0"
-            )
-        moves, unread = notation.read_moves(text, 8)
-        yield ggf.GgfGame(8, start, tuple(moves), black_value=float(winner), unread=unread)
-    if not number:
-        raise ValueError("no game after the heading")
+    if number is not None and not 1 <= number <= len(written):
+        raise ValueError(f"no game {number}: there are 1 to {len(written)}")
+    if number is None:
+        records = _usable(written, lambda record: played(game, record))
+        usable = [record for record in records if isinstance(record, ggf.GgfGame)]
+        if len(usable) > 1:
+            message = f"{len(usable)} games in it: choose one by its number, from 1"
+            raise ValueError("; ".join(filter(None, (message, game_texts.left_out(records)))))
+        chosen, notes = usable[0], [usable[0].note, game_texts.left_out(records)]
+    else:
+        record = written[number - 1]
+        if isinstance(record, ggf.Unreadable):
+            raise ValueError(f"game {number} cannot be read: {record.reason}")
+        chosen, notes = record, [record.note]
+    actions = played(game, chosen).actions.tolist()
+    note = "; ".join(filter(None, notes))
+    return dataclasses.replace(chosen, moves=tuple(actions), note=note)
 
 
 def _replay(game: variant.Variant, record: ggf.GgfGame) -> tuple:

@@ -13,7 +13,8 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 
-from azo.games import notation
+from azo.formats import decoding, ggf
+from azo.games import notation, variant
 from azo.storage import files
 
 _FILLER = "--"  # Edax fills lines up with --:-127, which is no move
@@ -42,8 +43,8 @@ class Problem:
 
 
 def read(path: pathlib.Path) -> list[Problem]:
-    """Returns the positions of an OBF file or of a CSV, also .gz; messages begin with the path."""
-    return list(parse_lines(files.read_text(path).splitlines(), str(path)))
+    """Returns the positions of an OBF file or of a CSV, also packed; messages name the path."""
+    return list(parse_lines(decoding.decode(files.read(path)).splitlines(), str(path)))
 
 
 def read_scored(path: pathlib.Path, *, size: int, limit: int, seed: int) -> list[Problem]:
@@ -118,6 +119,8 @@ def _parse_board(text: str) -> tuple[int, notation.Board]:
     words = text.split()
     length = len(words[0]) if words else 0
     size = math.isqrt(length)
+    if size not in variant.SIZES and size > 1 and size**2 == length:
+        raise ValueError(ggf.other_board(size))
     if length not in (16, 36, 64):
         raise ValueError(f"board of {length} squares; boards have 16 (4x4), 36 (6x6) or 64 (8x8)")
     board = notation.parse_board(" ".join(words), size)

@@ -4,7 +4,7 @@
 
 `GM[2]` is Othello. `AB`, `AW` and `AE` change the usual start; `PL` is the side to move. Squares
 are "f5", or "fe" with the row as a letter from above, as in Go. https://www.red-bean.com/sgf
-describes the format.
+describes the format; `ggf.properties` reads its syntax.
 """
 
 import re
@@ -14,38 +14,62 @@ from azo.formats import ggf
 from azo.games import notation, variant
 from azo.storage import files
 
-TOKEN = re.compile(r"\s*(?:([();])|([A-Za-z]+)|\[((?:\\.|[^\]\\])*+)\])", re.DOTALL)
 _GAMES = {"1": "Go", "3": "chess", "4": "Gomoku", "11": "Hex"}
 _LETTERS = "abcdefgh"
+_SIZE = re.compile(r"(\d{1,2})(?:\s*[:x]\s*\1)?")
+_USUAL_SIZE = 8
 
 
 def game_of(pairs: Sequence[tuple[str, str]]) -> ggf.GgfGame:
-    """Returns the game of `ggf.properties`; ValueError for another game, or a bad square.
+    """Returns the game of `ggf.properties`; ValueError for another game, or a bad start position.
 
-    Moves may be illegal; a pass is added where a side moves twice.
+    Moves may be illegal; a pass is added where a side moves twice. `unread` says which move cannot
+    be read. A game that is not named is Othello if its squares are.
     """
     values: dict[str, str] = {}
     for name, value in pairs:
         values.setdefault(name, re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL).strip())
-    number = values.get("GM", "1")
+    number = values.get("GM", "2" if _has_squares_of_othello(pairs) else "1")
     if number != "2":
-        game = _GAMES.get(number, f"number {number}")
+        game = _GAMES.get(number, f"number {files.one_line(number, 40)}")
         raise ValueError(f"SGF: the game is {game} (GM[{number}]), not Othello (GM[2])")
-    size = {str(n): n for n in variant.SIZES}.get(values.get("SZ", "8"))
-    if size is None:
-        raise ValueError(f"SGF: the size is {values['SZ']!r}, but should be 4, 6 or 8")
+    size = _size(values.get("SZ", ""))
     moves = [(name, value) for name, value in pairs if name in ("B", "W")]
     mover = values.get("PL", "")[:1].upper() or (moves[0][0] if moves else "B")
     is_black = mover in ("B", "1")  # "B", "black" or "1"
     board = _board(pairs, size, is_black)
-    actions = []
+    actions: list[int] = []
+    unread = ""
     for name, value in moves:
         if (name == "B") != is_black:
             actions.append(size * size)
-        actions.append(_action(value, size))
+        try:
+            actions.append(_action(value, size))
+        except ValueError as error:
+            unread = str(error)
+            break
         is_black = name != "B"
     black, white = (files.one_line(values.get(x, ""), ggf.MAX_NAME) for x in ("PB", "PW"))
-    return ggf.GgfGame(size, board, tuple(actions), black, white)
+    return ggf.GgfGame(size, board, tuple(actions), black, white, unread=unread)
+
+
+def _has_squares_of_othello(pairs: Sequence[tuple[str, str]]) -> bool:
+    return not any(
+        name in ("B", "W") and re.fullmatch("[a-t][a-t]", value) and not _is_on_board(value)
+        for name, value in pairs
+    )
+
+
+def _is_on_board(square: str) -> bool:
+    return square == "tt" or set(square) <= set(_LETTERS)
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    size = int(match[1]) if match else _USUAL_SIZE
+    if size not in variant.SIZES:
+        raise ValueError(f"SGF: {ggf.other_board(size)}")
+    return size
 
 
 def _board(pairs: Sequence[tuple[str, str]], size: int, is_black: bool) -> notation.Board:
@@ -53,6 +77,8 @@ def _board(pairs: Sequence[tuple[str, str]], size: int, is_black: bool) -> notat
     black, white = variant.Variant(size).start_discs
     discs = {"AE": 0, "AB": black, "AW": white}
     for name, value in sorted((x for x in pairs if x[0] in discs), key=lambda x: x[0] != "AE"):
+        if not value.strip():
+            continue
         corners = [_action(part, size) for part in value.split(":")]
         if size * size in corners:
             raise ValueError(f"SGF: {name}[{value}] is not a square")
@@ -66,7 +92,7 @@ def _board(pairs: Sequence[tuple[str, str]], size: int, is_black: bool) -> notat
 
 
 def _action(text: str, size: int) -> int:
-    square = text.strip().lower()
+    square = text.partition("/")[0].strip().lower()
     if square in ("", "tt"):
         return size * size
     if len(square) == 2 and set(square) <= set(_LETTERS[:size]):

@@ -23,11 +23,12 @@ _ACTION_OF = {
 _PLAYER_BYTES = 20
 
 
-def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.GgfGame]:
+def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.Record]:
     """Yields the games of a `.wtb` file as written; `names` are those of the players.
 
-    ValueError if header or a record is cut short, the header announces another board size or number
-    of games, or a square or score is impossible.
+    A record with an impossible square or score, a last one that is cut short, and games that the
+    header announces but that are missing are `Unreadable`. ValueError if the header is cut short or
+    announces another board size.
     """
     if len(content) < _HEADER_BYTES:
         raise ValueError(f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}")
@@ -36,20 +37,14 @@ def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.GgfGame]:
     if size not in (0, 8):  # 0 means 8 in old files
         raise ValueError(f"games on {size}x{size}, not 8x8")
     num_whole, rest = divmod(len(content) - _HEADER_BYTES, _RECORD_BYTES)
-    if rest:
-        raise ValueError(f"record {num_whole + 1}: cut short, {rest} of {_RECORD_BYTES} bytes")
-    if num_games != num_whole:
-        raise ValueError(f"the header says {num_games} games, but {num_whole} follow")
     start = ggf.usual_start(variant.Variant())
     by_number = dict(enumerate(names))
-    records = struct.iter_unpack("<3h2B60s", content[_HEADER_BYTES:])
-    for number, (_, black, white, discs, exact_discs, squares) in enumerate(records, start=1):
+    whole = content[_HEADER_BYTES : _HEADER_BYTES + num_whole * _RECORD_BYTES]
+    for _, black, white, discs, exact_discs, squares in struct.iter_unpack("<3h2B60s", whole):
         squares = squares.rstrip(b"\0")
-        for move, byte in enumerate(squares, start=1):
-            if byte not in _ACTION_OF:
-                raise ValueError(f"record {number}: byte {byte} as move {move} is not a square")
-        if (most := max(discs, exact_discs)) > 64:
-            raise ValueError(f"record {number}: bad score: black has {most} discs")
+        if fault := _fault(squares, max(discs, exact_discs)):
+            yield ggf.Unreadable(fault)
+            continue
         yield ggf.GgfGame(
             8,
             start,
@@ -61,6 +56,18 @@ def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.GgfGame]:
             exact_score=2 * exact_discs - 64,
             exact_empties=exact_empties,
         )
+    if rest:
+        yield ggf.Unreadable(f"cut short, {rest} of {_RECORD_BYTES} bytes")
+    elif num_games != num_whole:
+        yield ggf.Unreadable(f"the header says {num_games} games, but {num_whole} follow")
+
+
+def _fault(squares: bytes, most_discs: int) -> str:
+    """Returns what is impossible in a record, "" if nothing is."""
+    for move, byte in enumerate(squares, start=1):
+        if byte not in _ACTION_OF:
+            return f"byte {byte} as move {move} is not a square"
+    return f"bad score: black has {most_discs} discs" if most_discs > 64 else ""
 
 
 def parse_players(content: bytes) -> list[str]:

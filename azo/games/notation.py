@@ -1,30 +1,53 @@
 """Moves, transcripts and boards as text: the only module of `games` that names colours.
 
 A square is a column letter and a row number from the upper left corner, so "f5" is action 37 of an
-8x8 board. A transcript is one string of moves, "f5d6c3". Between them may be white space, commas,
-hyphens, move numbers ("1. f5 d6 2. c3"), marks ("!?") and comments ("{...}"); a result ("33-31",
-"1-0") may follow. Forced passes are written ("pa") or left out. Black moves first, unless a start
-position says otherwise, and colours alternate with every ply.
+8x8 board. A transcript is one string of moves, "f5d6c3". Between them may be white space,
+punctuation, move numbers ("1. f5 d6 2. c3"), colours ("B: f5"), clocks ("0:07"), marks ("!?") and
+comments ("{...}", "(...)"); a result ("33-31", "1-0", "B+4") may stand before or after them. Forced
+passes are written ("pa") or left out. Black moves first, unless a start position says otherwise,
+and colours alternate with every ply.
 
 A board is `size * size` characters row by row from a1, `X` black, `O` white, `-` empty, then a
-space and the colour to move, as in the OBF files of Edax.
+space and the colour to move, as in the OBF files of Edax. Other programs write `*`, `B`, `@` or `#`
+for black, `W` or `0` for white, and `.` or `_` for empty squares.
 """
 
 import dataclasses
 import functools
 import re
+import unicodedata
 from collections.abc import Sequence
 
 PASS_TEXT = "pass"
 
 _COLUMNS = "abcdefgh"
-_PASS_TEXTS = ("pass", "pa", "ps", "--", "@@")
-_NUMBER = r"\b\d{1,3}(?:[.)](?:\.\.)?|(?=\s[a-h][1-8]))"  # of a move: "12.", "12...", "12)", "12"
-_GAP = rf"(?:[\s,;!?–—]|-(?!-)|{_NUMBER}|\{{[^}}]*\}})*+"
-_LEADING_GAP = re.compile(_GAP, re.IGNORECASE)
-_MOVE = re.compile(rf"([a-h][1-8]|pass|pa|ps|--|@@){_GAP}", re.IGNORECASE)
-_RESULT = re.compile(rf"(?:\d{{1,2}}[ ]?[-:][ ]?\d{{1,2}}|1/2-1/2|\*|[+-]\d{{1,2}}){_GAP}")
-_USUAL_SYMBOLS = str.maketrans("xo*.", "XOX-")
+_PASS_TEXTS = ("pass", "passe", "passes", "pas", "pa", "ps", "skip", "--", "@@")
+_SQUARE = "[a-h][1-8]"
+_PASS = "pass(?:es?)?|pas?|ps|skip|--|@@"
+_GAP = rf"""(?:
+    [\s,;:./|\\>_"'`\[\]!?=~\#–—−…·•→\u200b\ufeff]
+    | -(?!-)                                        # two are a pass
+    | \+(?={_SQUARE})
+    | \{{[^}}]*\}} | \([^()]*\) | \$\d{{1,3}}         # comments
+    | \d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:\.\d+)?        # a clock
+    | [+-]?\d{{1,2}}\.\d+(?=[\s,\])]) | [+-]\d{{1,2}}(?=[\s,\])])  # an evaluation
+    | \d{{1,3}}(?:[.):]+ | (?=\s*(?:{_SQUARE}|{_PASS})))  # the number of a move: "12.", "12"
+    | (?:[bwxo*●○]|black|white)(?=\s*[:.\s]\s*(?:{_SQUARE}|{_PASS}))
+)*+"""
+_MOVE = rf"({_SQUARE}|{_PASS}){_GAP}"
+_RESULT = rf"""
+    (?:(?:final\s+)?(?:result|score)\s*[:=]?\s*)?
+    (?:
+        \d{{1,2}}\s?[-:–]\s?\d{{1,2}} | 1[/⁄]2(?:-1[/⁄]2)? | \* | [+-]\s?\d{{1,2}}(?:\.\d+)?
+        | [bw]\+(?:\d{{1,2}}(?:\.\d+)?|r(?:esign)?|t(?:ime)?|f(?:orfeit)?)\b
+        | (?:black|white|draw|tie)\b(?:\s+(?:wins?|won|by|resigns?|with)\b)*
+          \s*[+]?[\d:–-]*(?:\s+discs?)?
+    ){_GAP}"""
+_MOVERS = {"black": "X", "white": "O"}
+_FLAGS = re.IGNORECASE | re.VERBOSE
+_GAP_PATTERN, _MOVE_PATTERN = re.compile(_GAP, _FLAGS), re.compile(_MOVE, _FLAGS)
+_RESULT_PATTERN = re.compile(_RESULT, _FLAGS)
+_SYMBOLS = str.maketrans("xbBoOwW*@#●⚫0○⚪._·", "XXXOOOOXXXXXOOO---")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,17 +109,23 @@ def read_moves(text: str, size: int) -> tuple[list[int], str]:
 
     The second value says what that part is; it is "" if the whole text was read.
     """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)  # letters and digits of double width
+    if re.fullmatch(r"\s*\([^()]*\)\s*", text):
+        text = text.strip()[1:-1]
     actions: list[int] = []
-    gap = _LEADING_GAP.match(text)
-    place = gap.end() if gap else 0
+    place = _after_gap(text, 0)
+    result = _RESULT_PATTERN.match(text, place)
+    if result and _MOVE_PATTERN.match(text, result.end()):
+        place = result.end()
     while place < len(text):
-        match = _MOVE.match(text, place)
+        match = _MOVE_PATTERN.match(text, place)
         try:
             if match is None:
                 raise ValueError
             actions.append(parse_action(match[1], size))
         except ValueError:
-            if actions and _RESULT.fullmatch(text, place):
+            if actions and _RESULT_PATTERN.fullmatch(text, place):
                 break
             corner = action_text(size * size - 1, size)
             return actions, (
@@ -105,6 +134,11 @@ def read_moves(text: str, size: int) -> tuple[list[int], str]:
             )
         place = match.end()
     return actions, ""
+
+
+def _after_gap(text: str, place: int) -> int:
+    gap = _GAP_PATTERN.match(text, place)
+    return gap.end() if gap else place
 
 
 def transcript(actions: Sequence[int], size: int, *, has_passes: bool = False) -> str:
@@ -116,11 +150,11 @@ def transcript(actions: Sequence[int], size: int, *, has_passes: bool = False) -
 def parse_board(text: str, size: int) -> Board:
     """Returns the board that a text describes.
 
-    The text has `size * size` characters, X or * black, O white, - or . empty, in any case of
-    letters; then white space and the colour to move, which is black if left out. Any other text
-    raises ValueError.
+    The text has `size * size` characters in any case of letters, then white space and the colour to
+    move, which is black if left out. Any other text raises ValueError.
     """
-    words = text.translate(_USUAL_SYMBOLS).split()
+    words = [_MOVERS.get(word.lower(), word) for word in text.split()]
+    words = [word.translate(_SYMBOLS) for word in words]
     if len(words) not in (1, 2):
         raise ValueError(f"board {text!r}: expected the squares, a space and the colour to move")
     squares, mover = (*words, "X")[:2]

@@ -5,6 +5,7 @@ Errors in files or settings are ValueErrors that name the place.
 
 import operator
 import pathlib
+import sys
 from collections.abc import Collection
 from typing import Annotated, ClassVar, Literal
 
@@ -183,11 +184,15 @@ def _plies(
         made = pretraining.random_games(game, key, settings.num_games)
         action, value = jax.device_get(made)
     else:
-        games = game_files.read_archives(settings.files)
+        games = game_files.read_archives(settings.files, on_left_out=_warn)
         action, value = games.action, games.black_value
         exact = {"exact_score": games.exact_score, "num_solved": games.num_solved}
     plies = supervised.plies_of(game, action, value, **exact)
     return ~supervised.is_held_out(game, action, share)[plies.game], plies
+
+
+def _warn(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def kept_positions(run: pathlib.Path, game: protocol.Game) -> supervised.RecordedPlies:

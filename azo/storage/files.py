@@ -1,4 +1,4 @@
-"""Reads whole files, plain or gzipped, and writes them; checksums of folders.
+"""Reads whole files, plain or packed, and writes them; checksums of folders.
 
 Every message begins with the path. All writing of azo goes through this module, `journal` and
 `locks`; `descriptors` says which links they follow. Only regular files are read.
@@ -7,19 +7,21 @@ Packed content is unpacked only up to a multiple of its size, so that a small fi
 memory.
 """
 
+import bz2
 import contextlib
 import csv
 import errno
 import gzip
 import hashlib
 import io
+import lzma
 import os
 import pathlib
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
 
 import pydantic_core
 
@@ -33,6 +35,11 @@ _ALWAYS_BYTES = 1 << 24  # may be unpacked in any case
 _MAX_BYTES = 1 << 30  # of any file; a device such as /dev/zero has no end
 _MAX_LINE = 500  # characters of a message
 _LEFTOVER = r"\..+\.([0-9a-f]{16}|\d+)\.tmp"  # of a process that was killed
+_UNPACKERS: dict[str, Callable[[BinaryIO], Any]] = {  # by the end of a file's name
+    ".gz": lambda packed: gzip.GzipFile(fileobj=packed),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
 
 
 class Unreadable(ValueError):
@@ -69,7 +76,7 @@ def open_to_read(path: pathlib.Path) -> io.BufferedReader:
 
 
 def read(path: pathlib.Path) -> bytes:
-    """Returns the content of a file, unpacked if the name ends in .gz.
+    """Returns the content of a file, unpacked if its name ends in .gz, .bz2 or .xz.
 
     Unreadable, or another ValueError for packed content that is damaged or too large.
     """
@@ -83,16 +90,46 @@ def read(path: pathlib.Path) -> bytes:
     content = whole.getvalue()
     if len(content) > _MAX_BYTES:
         raise ValueError(f"{path}: larger than {_MAX_BYTES >> 30} GiB")
-    if path.suffix.lower() != ".gz":
+    unpacker = _UNPACKERS.get(path.suffix.lower())
+    if unpacker is None:
         return content
     limit = max_unpacked(content)
     try:
-        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(limit + 1)
-    except (OSError, EOFError, zlib.error) as error:
+        unpacked = unpacker(io.BytesIO(content)).read(limit + 1)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"{path}: cannot be read: {error}") from None
     if len(unpacked) > limit:
         raise ValueError(f"{path}: unpacks to more than {limit:,} bytes: unpack it by hand")
     return unpacked
+
+
+def is_packed(name: str) -> bool:
+    """Returns whether `read` unpacks a file of this name."""
+    return pathlib.PurePath(name).suffix.lower() in _UNPACKERS
+
+
+def unpacked_name(name: str) -> str:
+    """Returns the name of a file in small letters, without the ending of a packed one."""
+    lower = name.lower()
+    return lower[: lower.rindex(".")] if is_packed(name) else lower
+
+
+def unpacked_beginning(name: str, content: bytes, limit: int) -> bytes:
+    """Returns at most `limit` bytes of the beginning of a file, which may be cut short itself.
+
+    It is unpacked if the name says so; ValueError if it cannot be.
+    """
+    unpacker = _UNPACKERS.get(pathlib.PurePath(name).suffix.lower())
+    if unpacker is None:
+        return content[:limit]
+    whole = io.BytesIO()
+    try:
+        with contextlib.suppress(EOFError), unpacker(io.BytesIO(content)) as source:
+            while whole.tell() < limit and (part := source.read1(1 << 16)):
+                whole.write(part)
+    except (OSError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{one_line(name, 80)}: cannot be unpacked: {error}") from None
+    return whole.getvalue()[:limit]
 
 
 def max_unpacked(packed: bytes) -> int:
@@ -119,10 +156,10 @@ def parse_json(text: str, place: object) -> Any:
         raise ValueError(f"{place}: not JSON: {one_line(error, 100)}") from None
 
 
-def csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
+def csv_rows(lines: Iterable[str], delimiter: str = ",") -> Iterator[list[str]]:
     """Yields the rows of a CSV that are not blank; raises ValueError for one that csv refuses."""
     try:
-        yield from filter(None, csv.reader(lines))
+        yield from filter(None, csv.reader(lines, delimiter=delimiter))
     except csv.Error as error:  # such as a field of more than 131,072 characters
         raise ValueError(f"the next row is not CSV: {error}") from None
 

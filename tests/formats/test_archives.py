@@ -109,7 +109,8 @@ def changed(place, value):
     [
         (b"\x14" * 9, "9 bytes, but a WTHOR header has 16"),
         (wthor_files.archive([GOOD, GOOD, GOOD])[:-30], "record 3: cut short, 38 of 68 bytes"),
-        (wthor_files.archive([GOOD, GOOD], num_games=5), "the header says 5 games, but 2 follow"),
+        (wthor_files.archive([GOOD, GOOD], num_games=5),
+         "record 3: the header says 5 games, but 2 follow"),
         (
             wthor_files.archive([GOOD, ILLEGAL, GOOD]),
             "record 2: illegal move 'a1' at ply 3 (f5 d6):"
@@ -123,7 +124,7 @@ def changed(place, value):
             wthor_files.archive([GOOD, wthor_files.record(squares_of(1), 31)]),
             "record 2: bad score: the record gives black 31 discs, the moves give 32"),
         ("", "empty file"),
-        (f"result,game_moves\n{LINE}\n", "no column winner; there are: result, game_moves"),
+        (f"winner,plays\n{LINE}\n", "no column game_moves; there are: winner, plays"),
         (
             f"winner,game_moves\n2,f5\n{LINE}\n",
             "record 1: bad score: winner '2' is none of 1 (black), -1 (white) and 0"),

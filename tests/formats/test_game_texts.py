@@ -93,10 +93,10 @@ def test_several_games_of_a_text_are_listed():
     ("text", "message"),
     [
         ("(;FF[4]GM[1]SZ[19];B[pd])", "SGF: the game is Go (GM[1]), not Othello (GM[2])"),
-        ("(;GM[2]SZ[10];B[f5])", "SGF: the size is '10', but should be 4, 6 or 8"),
+        ("(;GM[2]SZ[10];B[f5])", "SGF: a 10x10 board; azo plays 4x4, 6x6 and 8x8"),
         ("(;GM[2];B[f9])", "SGF: unknown move 'f9': squares are a1 to h8, a pass is 'pass'"),
-        ("(;GM[2]AB[];B[f5])", "SGF: AB[] is not a square"),
-        ("(;GM[2]#", "cannot read '#' at character 8: expected a property such as B[F5]"),
+        ("(;GM[2]AB[tt];B[f5])", "SGF: AB[tt] is not a square"),
+        ("(;#", "neither the name of a game (GM[...]) nor a move in it"),
         ('[FEN "x"]\nf5', "a game from a start position in FEN is not supported"),
         ('[Black "x"]\n', "no moves follow the headings"),
         ("https://example.org/#chess", "'https://example.org/#chess' is not a link to a game of"

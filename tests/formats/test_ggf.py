@@ -47,25 +47,64 @@ def test_written_games_are_read_back_on_any_board():
     ("change", "expected"),
     [
         (("(;GM", "GM"), "but should be (; ... ;)"),
+        (("BO[8 ", "BO[10 "), "GGF: a 10x10 board; azo plays 4x4, 6x6 and 8x8"),
         (
-            ("PB[./mEdax]", "PB./mEdax"),
-            "cannot read './mEdaxPW[chris]RE[?]TI[15:00]TY[8]BO[8' at character 53: expected",
-        ),
-        (("TI[15:00]", "RE[+2]"), "GGF: RE occurs twice: '?' and '+2'"),
-        (("TY[8]", "TY[10]"), "GGF: TY is '10', but should be 8, the board size of BO"),
-        (
-            ("BO[8 ", "BO[10 "),
+            ("BO[8 ", "BO[-8 "),
             "but should be the size (4, 6 or 8), the squares and the side to move",
         ),
-        (("BO[8 -", "XX[8 -"), "GGF: there is no start position, such as BO[8 ... *]"),
-        (("B[D3]", "B[D9]"), "GGF: move 3, B[D9]: unknown move 'D9': squares are a1 to h8"),
-        (("B[D3]", ""), "GGF: move 3, W[C5]: black is to move"),
+        (("BO[8 -", "BO[8 "), "GGF: BO: board '--------------------------O*"),
+        (("GM[Othello]", "GM[Amazons]"), "GGF: the game is 'Amazons', not 'Othello'"),
         (("B[F5]", "KB[F5/3]"), "GGF: KB[F5/3] is a move of a komi game: not supported"),
     ],
 )
 def test_bad_texts_are_refused_with_their_fault_and_place(change, expected):
     assert change[0] in PUBLISHED
     assert expected in message_of(ggf.parse, PUBLISHED.replace(*change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("PB[./mEdax]", "PB./mEdax"),
+        ("TI[15:00]", "RE[+2]"),
+        ("TI[15:00]", "TI[15:00]TI[5:00]C[a]C[b]XX[y]"),
+        ("TY[8]", "TY[10]"),
+        ("TY[8]", "TY[0]"),
+        ("TY[8]", "TY[8k]"),
+        ("TY[8]", "TY[]"),
+        ("TY[8]", ""),
+        ("BO[8 -", "XX[8 -"),
+        ("B[F5]", "B[F5/x/1.0E-4]"),
+        ("B[F5]", "B[F5///]"),
+    ],
+)
+def test_fields_that_are_redundant_or_unknown_change_no_game(change):
+    assert change[0] in PUBLISHED
+    expected, game = ggf.parse(PUBLISHED), ggf.parse(PUBLISHED.replace(*change))
+    assert (game.size, game.board, game.moves) == (expected.size, expected.board, expected.moves)
+    assert (game.is_reversed, game.unread) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_reversed"),
+    [
+        ("8", False),
+        ("8a", True),
+        ("s8r18", False),
+        ("8k", False),
+        ("8ar20", True),
+        ("s8r20a", True),
+    ],
+)
+def test_the_type_says_whether_fewer_discs_win(kind, is_reversed):
+    assert ggf.parse(PUBLISHED.replace("TY[8]", f"TY[{kind}]")).is_reversed == is_reversed
+
+
+def test_moves_up_to_an_unreadable_one_are_read_and_a_side_that_moves_twice_has_passed_between():
+    game = ggf.parse(PUBLISHED.replace("B[D3]", "B[D9]"))
+    assert game.moves == (37, 45)
+    assert game.unread.startswith("GGF: move 3, B[D9]: unknown move 'D9': squares are a1 to h8")
+    assert ggf.parse(PUBLISHED.replace("B[D3]", "")).moves[:4] == (37, 45, 64, 34)
 
 
 def test_a_name_that_would_end_its_property_is_not_written():

@@ -1,12 +1,13 @@
 """A reader opens games of files and links, and sets up a position, in a browser."""
 
 import pytest
-from support import wthor_files
+from support import dialects, wthor_files
 from support.web_server import makers, running
 from support.web_visit import SIZES, Visit
 
 from azo.formats import ggf
 from azo.games import othello, variant
+from azo.play.web import messages
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -16,6 +17,13 @@ _DROP = """(files) => {
     dataTransfer.items.add(new File([new Uint8Array(bytes)], name, {type}));
   }
   document.body.dispatchEvent(new DragEvent("drop", {dataTransfer, bubbles: true}));
+}"""
+
+
+_PASTE = """(text) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", text);
+  document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true}));
 }"""
 
 
@@ -82,14 +90,65 @@ def test_files_of_other_kinds_open_or_say_why_not(open_page, port):
             "board.png is a picture, not a game",
         ),
         ({"a.pdf": b"%PDF\0\1"}, "", "a.pdf is not a game: azo reads transcripts, GGF, SGF"),
-        ({"cut.wtb": bytes(100)}, "", "cut.wtb is damaged: its length is wrong"),
+        ({"cut.wtb": bytes(9)}, "", "cut.wtb is damaged: the header is cut short"),
+        ({"cut.wtb": bytes(100)}, "", "cut.wtb is damaged: game 1: no moves; the header says"),
     ]:
         _drop(visit, files, kind)
         visit.wait_for("#message", message)
     assert visit.moves == ["d3", "c3"]
-    _drop(visit, {"many.txt": b"f5d6c3\nf5f6e6\n" * 9000})
-    visit.wait_for("#choose-title", "6857 games in the beginning of many.txt")
+    visit.forgive_refusals()
+    num_games = messages.MAX_FILE_TEXT // 7
+    _drop(visit, {"many.txt": b"f5d6c3\nf5f6e6\n" * num_games})
+    visit.wait_for("#choose-title", f"{num_games} games in the beginning of many.txt")
     assert not visit.serious_findings()
+
+
+def test_dropped_files_in_any_encoding_and_packing_open(open_page, port):
+    visit = open_page(port)
+    for name, content in dialects.CONTENTS.items():
+        visit.page.evaluate(_PASTE, "d3c3")
+        visit.wait_for_moves(2)
+        _drop(visit, {name: content})
+        visit.wait_for_moves(5)
+        assert "".join(visit.moves) == dialects.MOVES, name
+    assert not visit.serious_findings()
+
+
+def test_pasted_dialects_and_boards_open(open_page, port):
+    visit = open_page(port)
+    names = ("numbers and dots", "result of Go", "SGF in words", "Othello Quest", "GGF with times")
+    for name in names:
+        visit.page.evaluate(_PASTE, "d3c3")
+        visit.wait_for_moves(2)
+        visit.page.evaluate(_PASTE, dialects.TEXTS[name])
+        visit.wait_for_moves(5)
+        assert "".join(visit.moves) == dialects.MOVES, name
+    visit.page.evaluate(_PASTE, dialects.BOARDS["GGS"])
+    visit.wait_until("document.querySelectorAll('.cell.legal').length > 0")
+    visit.wait_for_moves(0)
+    assert "".join(visit.board) == dialects.BOARD
+
+
+def test_a_collection_opens_without_the_games_that_cannot_be_read(open_page, port):
+    visit = open_page(port)
+    ten = "10 " + "-" * 100 + " *"
+    ggf_text = dialects.TEXTS["GGF"]
+    bad = ggf_text.replace(f"8 {dialects.START} *", ten)
+    _drop(visit, {"two.ggf": (ggf_text + bad).encode()})
+    visit.wait_for("#message", "Left out: game 2: GGF: a 10x10 board; azo plays 4x4, 6x6 and 8x8")
+    assert "".join(visit.moves) == dialects.MOVES
+    _drop(visit, {"three.sgf": b"(;GM[1];B[pd])(;GM[2];B[f5])(;GM[2];B[d3];W[c3])"})
+    visit.wait_for("#choose-title", "2 games in three.sgf; left out: game 1: SGF: the game is Go")
+    visit.page.keyboard.type("d3 c3")
+    visit.page.keyboard.press("Enter")
+    visit.wait_for("#message", "Game 3 of 3")
+    assert visit.moves == ["d3", "c3"]
+    records = [wthor_files.record(["f5", "d6"], 32), wthor_files.record(["d3"], 32)]
+    archive = bytearray(wthor_files.archive(records))
+    archive[16 + 8] = 99
+    _drop(visit, {"one.wtb": bytes(archive)})
+    visit.wait_for("#message", "Left out: game 1: byte 99 is not a square")
+    assert visit.moves == ["d3"]
 
 
 def test_links_say_who_can_open_them_and_damaged_ones_are_explained(browser, port):

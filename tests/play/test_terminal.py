@@ -64,7 +64,11 @@ def test_the_engine_answers_a_move_and_says_what_it_expects():
         ("\ufffd\x00", "unknown command '\ufffd\\x00': a move is like f5; try 'help'"),
         ("level x", f"level x: {engine_settings.LEVELS}"),
         ("play green", "play 'green': choose black, white, both or none"),
-        ("load absent", "absent: cannot be read: No such file or directory"),
+        (
+            "load absent",
+            "absent: there is no such file, and as text: cannot read 'absent' after 0 moves: "
+            "squares are a1 to h8, a pass is 'pa'",
+        ),
         ("save " + "a" * 256, "a" * 16 + ": cannot write here (File name too long)"),
         ("analyse", "no move was played yet"),
     ],

@@ -86,7 +86,7 @@ def test_a_deep_search_has_scores_for_marks_in_whole_discs():
             {"game": "othello6", "moves": "c2" * 301},
             "moves: String should have at most 600 characters",
         ),
-        ("/api/read", {"game": "othello6", "text": "x"}, "a board of 1 squares"),
+        ("/api/read", {"game": "othello6", "text": "xo-"}, "a board of 3 squares"),
         (
             "/api/reasons",
             {"game": "othello6", "refutation": "b3", "better": "a1"},

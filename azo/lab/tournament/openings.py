@@ -46,6 +46,9 @@ def from_file(
 ) -> list[Opening]:
     """Returns openings drawn from a file of games, such as the XOT lists with one a line.
 
+    Every line must be an opening: without some of them the draw by the key, and so the match, would
+    be another one than its settings say.
+
     Raises:
       ValueError: The file cannot be read, a line is no opening, too few are different, or the game
         is not Othello.

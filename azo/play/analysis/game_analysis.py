@@ -190,7 +190,7 @@ def analyse_game(
             print(position.number, azo.action_text(position.played, 8), position.loss_discs)
 
     Args:
-      game: a transcript, the text of a GGF, SGF, PGN or OBF file, or a link to a game of `azo web`.
+      game: a transcript, or the text of a game or board in any format that docs/play.md lists.
       engine: searches each position with the limits of its settings, and has the game afterwards;
         by default that of `azo.load_engine(num_simulations=400)`.
       on_position: called after each position with the number of analysed positions.

@@ -45,7 +45,10 @@ class KeptGame:
             return None
         text = files.read_text(self._path)
         with files.located(self._path):
-            return ggf.parse(text)
+            game = ggf.parse(text)
+            if game.unread:
+                raise ValueError(game.unread)
+            return game
 
     def set_aside(self) -> pathlib.Path:
         """Renames a damaged file, which the next game would replace; returns its new path."""

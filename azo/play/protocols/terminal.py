@@ -11,7 +11,7 @@ import inspect
 import os
 import pathlib
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import rich.console
 
@@ -43,7 +43,7 @@ play SIDE     choose your side: black, white, both or none
 level N       set the level: {engine_settings.LEVELS}
 new           start a new game
 save FILE     save the moves; a FILE that ends in .ggf also has start position and names
-load FILE N   load a transcript, a GGF file, or game N of a WTHOR file (.wtb)
+load FILE N   load a game of a file of any format, or game N of several; or moves: load f5d6c3
 board         show the board again
 help          show this list
 quit          quit, as Ctrl-D does; an unfinished game is offered at the next start
@@ -385,14 +385,27 @@ class Terminal:
         self._saved = path
         self._say(f"saved {len(engine.actions)} plies to {path}")
 
-    def _load(self, name: str, number: str = "") -> None:
-        if number and not number.isdecimal():
-            raise ValueError(f"load: {number!r} is not a game number")
-        path = pathlib.Path(os.path.expanduser(name))
-        record = game_files.read(path, self._engine.game, number=int(number) if number else None)
+    def _load(self, name: str, *rest: str) -> None:
+        record = self._loaded([name, *rest])
         self._engine.new_game(record.board, record.moves)
+        if record.note:
+            self._say(files.one_line(record.note))
         self._saved, self._is_paused = None, True
         self._after_a_move()
+
+    def _loaded(self, words: Sequence[str]) -> ggf.GgfGame:
+        """Returns the game of a file and a number, or of moves or a board as text."""
+        rules = self._engine.game
+        name, number = [*words, ""][:2]
+        path = pathlib.Path(os.path.expanduser(name))
+        if len(words) <= 2 and os.path.exists(path):
+            if number and not number.isdecimal():
+                raise ValueError(f"load: {number!r} is not a game number")
+            return game_files.read(path, rules, number=int(number) if number else None)
+        try:
+            return game_files.parse(" ".join(words), rules)
+        except ValueError as error:
+            raise ValueError(f"{name}: there is no such file, and as text: {error}") from None
 
     def _quit(self) -> None:
         self._has_quit = True

@@ -1,7 +1,7 @@
 """The page's application: static files, games, and searches with their progress.
 
 `GET /` is the page, `GET /api/settings` lists games and levels. `POST /api/read` and `/api/game`
-take a text or a game and return it ply by ply; `read` also lists the games of the text. `POST
+take a text or a game and return it ply by ply; `read` takes a file too, and lists the games. `POST
 /api/reasons` says why a move is worse than another one.
 `POST /api/think` answers with lines of JSON, `{"report": ...}`; the last one has `"is_final": true`
 or is `{"error": ...}`. A search ends when its reader disconnects. All errors are `{"error": ...}`
@@ -83,15 +83,16 @@ class _Pages:
                 "max_simulations": messages.MAX_SIMULATIONS,
                 "max_seconds": messages.MAX_SECONDS,
                 "max_text": messages.MAX_TEXT,
+                "max_file": messages.MAX_FILE,
                 "address": self.address,
             }
         )
 
     async def read(self, request: Request) -> Response:
-        body = await guard.read_json(request, messages.ReadRequest)
+        body = await guard.read_json(request, messages.ReadRequest, messages.MAX_READ_BODY)
         chosen, offered = self._game(body.game), self.games.values()
         try:
-            answer = messages.text_json(body.text, chosen, offered, body.number)
+            answer = await asyncio.to_thread(messages.read_json, body, chosen, offered)
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
         return JSONResponse(answer)

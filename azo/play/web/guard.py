@@ -68,18 +68,18 @@ class Guard:
         return True  # an IP address, unlike a name, cannot be redirected by DNS
 
 
-async def read_json(request: Request, kind: type[Body]) -> Body:
+async def read_json(request: Request, kind: type[Body], most: int = MAX_BODY_BYTES) -> Body:
     """Returns the body of a request.
 
-    HTTPException if it is not JSON, is too large, or does not fit `kind`. `server.Connection` has a
-    deadline for it.
+    HTTPException if it is not JSON, has more than `most` bytes, or does not fit `kind`.
+    `server.Connection` has a deadline for it.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise HTTPException(415, "send application/json")
     declared = request.headers.get("content-length", "0")  # h11 reads no more than this
-    if not declared.isdecimal() or int(declared) > MAX_BODY_BYTES:
-        message = f"too large: at most {MAX_BODY_BYTES // 1024} kB are read"
+    if not declared.isdecimal() or int(declared) > most:
+        message = f"too large: at most {most // 1024} kB are read"
         raise HTTPException(413, message, _HANG_UP)
     try:
         return kind.model_validate_json(await request.body())

@@ -5,12 +5,14 @@ empty). Values and scores of a report are for the side to move; margins are blac
 white's.
 """
 
+import base64
+import binascii
 from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal
 
 import pydantic
 
-from azo.formats import game_texts, ggf
+from azo.formats import decoding, game_files, game_texts, ggf
 from azo.games import notation, setting_types, variant
 from azo.games.host import live_game
 from azo.play.engine import engine_settings, search_report
@@ -18,17 +20,26 @@ from azo.storage import files
 
 MAX_TEXT = 60_000
 _Discs = Annotated[float, pydantic.Field(ge=-64, le=64)]
+MAX_FILE = 1 << 19  # bytes of a file that are sent, from its beginning
+MAX_FILE_TEXT = 100_000  # characters of its text that are read
+MAX_READ_BODY = 1 << 20  # bytes
+_MAX_TRIED = 1000  # games of a text, to find one that can be opened
+FORMATS = "transcripts, GGF, SGF, PGN, OBF, CSV, JSON, boards and WTHOR (.wtb), also packed"
 MAX_SIMULATIONS, MAX_SECONDS = 20_000, 30.0  # of one search
 
 
 class ReadRequest(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Pasted text, to be read as a game."""
+    """Pasted text, or a file, to be read as a game."""
 
     game: Annotated[str, pydantic.Field(max_length=40)]
     """Name of the game, unless the text says it."""
-    text: Annotated[str, pydantic.Field(max_length=MAX_TEXT)]
-    number: setting_types.PositiveInt = 1
-    """Which game of the text."""
+    text: Annotated[str, pydantic.Field(max_length=MAX_TEXT)] = ""
+    name: Annotated[str, pydantic.Field(max_length=300)] | None = None
+    """Name of the file; None for a text."""
+    content: Annotated[str, pydantic.Field(max_length=(MAX_FILE + 3) // 3 * 4)] = ""
+    """The beginning of the file, in Base64."""
+    number: setting_types.PositiveInt | None = None
+    """Which game of the text; None: the first that can be opened."""
 
 
 class GameRequest(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -109,36 +120,115 @@ def game_json(
     }
 
 
+def read_json(
+    request: ReadRequest, chosen: variant.Variant, offered: Collection[variant.Variant]
+) -> dict[str, Any]:
+    """Returns the game of a request for JSON, see `text_json`; `is_beginning` if a file is cut."""
+    if request.name is None:
+        return text_json(request.text, chosen, offered, request.number)
+    try:
+        content = base64.b64decode(request.content, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"content: {error}") from None
+    name = files.one_line(request.name, 80)
+    unpacked = files.unpacked_beginning(request.name, content, 4 * MAX_FILE_TEXT)
+    is_beginning = len(content) == MAX_FILE or len(unpacked) == 4 * MAX_FILE_TEXT
+    if files.unpacked_name(request.name).endswith(".wtb"):
+        written = game_files.parse_content(request.name, unpacked, chosen)
+        return _answer(written, offered, request.number) | {"is_beginning": is_beginning}
+    text = decoding.decode(unpacked)
+    if any(ord(x) < 9 or 13 < ord(x) < 26 for x in text):
+        raise ValueError(f"{name} is not a game: azo reads {FORMATS}")
+    if len(text) > MAX_FILE_TEXT:
+        is_beginning = True
+        text = text[:MAX_FILE_TEXT]
+        text = text[: text.rfind("\n") + 1] or text
+    return text_json(text, chosen, offered, request.number) | {"is_beginning": is_beginning}
+
+
 def text_json(
-    text: str, chosen: variant.Variant, offered: Collection[variant.Variant], number: int = 1
+    text: str,
+    chosen: variant.Variant,
+    offered: Collection[variant.Variant],
+    number: int | None = None,
 ) -> dict[str, Any]:
     """Returns the game of a `number`, from 1, of a text in any format of `game_texts`, for JSON.
 
-    To `game_json` it adds the titles of all games. A game ends before its first illegal or
-    unreadable move; the note then says why. The `chosen` rules hold unless the text names others.
-    ValueError if the text is not a game, its first move is illegal, or its rules are not among the
-    `offered` ones, which have networks.
+    Without a number it is the first that can be opened. To `game_json` it adds the titles and
+    numbers of all games that can be read, and a line on those that cannot. A game ends before its
+    first illegal or unreadable move; the note then says why. The `chosen` rules hold unless the
+    text names others. ValueError if no game can be opened: the text is not a game, its first move
+    is illegal, or its rules are not among the `offered` ones, which have networks.
     """
-    written = game_texts.parse(text, chosen)
+    return _answer(game_texts.parse(text, chosen), offered, number)
+
+
+def _answer(
+    written: Sequence[ggf.Record], offered: Collection[variant.Variant], number: int | None
+) -> dict[str, Any]:
     if not written:
         raise ValueError("nothing to read: paste moves such as f5d6c3, a game, or a board")
-    if number > len(written):
+    if number is not None and number > len(written):
         raise ValueError(f"no game {number}: there are 1 to {len(written)}")
-    record = written[number - 1]
+    records = [_offered(record, offered) for record in written]
+    tried = range(1, min(len(records), _MAX_TRIED) + 1)
+    numbers = tried if number is None else [number]
+    for chosen in numbers:
+        record = records[chosen - 1]
+        if isinstance(record, ggf.Unreadable):
+            continue
+        try:
+            game, stop = _opened(record, offered)
+            break
+        except ValueError as error:
+            records[chosen - 1] = ggf.Unreadable(str(error))
+    else:
+        if len(numbers) == 1 and isinstance(last := records[numbers[0] - 1], ggf.Unreadable):
+            raise ValueError(last.reason)
+        raise ValueError(
+            f"none of the {len(records)} games can be opened: {game_texts.left_out(records)}"
+        )
+    left_out = game_texts.left_out(records)
+    place = f"game {chosen} of {len(written)}" if len(written) > 1 else ""
+    missing = f"left out: {left_out}" if left_out else ""
+    note = "; ".join(filter(None, (stop, place, record.note, missing)))
+    titles = {
+        number: files.one_line(game_texts.title(one), ggf.MAX_NAME)
+        for number, one in enumerate(records, start=1)
+        if isinstance(one, ggf.GgfGame)
+    }
+    return game_json(game, note, (record.black, record.white)) | {
+        "titles": list(titles.values()),
+        "numbers": list(titles),
+        "left_out": left_out,
+    }
+
+
+def _offered(record: ggf.Record, offered: Collection[variant.Variant]) -> ggf.Record:
+    """Returns a game, `Unreadable` if there is no network for its rules."""
+    if isinstance(record, ggf.Unreadable) or _rules_of(record, offered) is not None:
+        return record
+    name = f"{'reversed ' * record.is_reversed}{record.size}x{record.size}"
+    names = ", ".join(game.name for game in offered)
+    return ggf.Unreadable(f"no network for {name}; there are networks for {names}")
+
+
+def _rules_of(record: ggf.GgfGame, offered: Collection[variant.Variant]) -> variant.Variant | None:
     kind = record.size, record.is_reversed
-    rules = next((game for game in offered if (game.size, game.is_reversed) == kind), None)
-    if rules is None:
-        name = f"{'reversed ' * record.is_reversed}{record.size}x{record.size}"
-        names = ", ".join(game.name for game in offered)
-        raise ValueError(f"no network for {name}; there are networks for {names}")
+    return next((game for game in offered if (game.size, game.is_reversed) == kind), None)
+
+
+def _opened(
+    record: ggf.GgfGame, offered: Collection[variant.Variant]
+) -> tuple[live_game.LiveGame, str]:
+    """Returns a game up to its first bad move, and why it stopped there, "" if it is whole."""
+    rules = _rules_of(record, offered)
+    assert rules is not None
     game, problem = _play(rules, record.moves, record.board)
     stop = f"stopped at {problem}" if problem else record.unread and f"stopped: {record.unread}"
     if stop and not game.actions:
         raise ValueError(problem or record.unread)
-    place = f"game {number} of {len(written)}" if len(written) > 1 else ""
-    note = "; ".join(filter(None, (stop, place, record.note)))
-    titles = [files.one_line(game_texts.title(one), ggf.MAX_NAME) for one in written]
-    return game_json(game, note, (record.black, record.white)) | {"titles": titles}
+    return game, stop
 
 
 def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:
@@ -162,13 +252,14 @@ def _play(
 ) -> tuple[live_game.LiveGame, str]:
     """Plays moves up to the first illegal one, and returns what is wrong with it, "" if none.
 
-    Passes after the end are skipped.
+    Passes after the last move are skipped if they are illegal.
     """
     game = live_game.LiveGame(rules)
     game.new_game(start)
-    for action in moves:
-        if game.is_over and action == rules.pass_action:
-            continue
+    for ply, action in enumerate(moves):
+        is_pass = game.legal_actions == (rules.pass_action,)
+        if not is_pass and all(later == rules.pass_action for later in moves[ply:]):
+            break
         try:
             if game.legal_actions == (rules.pass_action,) != (action,):
                 game.play(rules.pass_action)

@@ -18,9 +18,12 @@ export async function replay({ game, start, moves }) {
   return (await post("/api/game", { game, start, moves: moves.join(" ") })).json();
 }
 
-/** Returns a game of a pasted text, with the titles of all its games. */
-export async function read(game, text, number = 1) {
-  return (await post("/api/read", { game, text, number })).json();
+/**
+ * Returns a game of a pasted text, `{text}`, or of a file, `{name, content}` in Base64, with the
+ * titles and numbers of all its games; the first that can be opened without a `number`.
+ */
+export async function read(game, source, number = null) {
+  return (await post("/api/read", { game, ...source, number })).json();
 }
 
 /** Returns positions to practise that come with azo, "endings" or "openings". */

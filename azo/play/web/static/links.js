@@ -20,7 +20,7 @@ export function linkTo(play) {
 
 /** Opens the game of the address; throws `Failure` if there is none. */
 export async function follow(play) {
-  const linked = await api.read(play.game ?? play.settings.games[0].name, location.href);
+  const linked = await api.read(play.game ?? play.settings.games[0].name, { text: location.href });
   play.follow(linked);
 }
 

@@ -5,8 +5,7 @@ import { choose } from "./chooser.js";
 import * as wthor from "./wthor.js";
 
 const MOST_BYTES = 1 << 24; // of a file
-const PART = 0.8; // of the longest text, for the beginning of a longer file: JSON needs more bytes
-const FORMATS = "transcripts, GGF, SGF, PGN, OBF, boards and WTHOR (.wtb)";
+const PART = 1 << 15; // bytes that are encoded at a time
 
 const byId = (id) => document.getElementById(id);
 
@@ -59,45 +58,64 @@ export function connect(play, say) {
   });
 }
 
-/** Returns the game of a text, which the reader chooses if there are several; null if none. */
-async function ofText(play, text, source = "the text") {
+async function ofText(play, text) {
   const most = play.settings.max_text;
   if (text.length > most) throw new api.Failure(`Too long: the limit is ${most} characters`);
-  const first = await api.read(play.game, text);
+  return ofSource(play, { text }, "the text");
+}
+
+/** Returns the game of a text or file, which the reader chooses if there are several; null if none. */
+async function ofSource(play, source, name) {
+  const first = await api.read(play.game, source);
   if (first.titles.length === 1) return first;
-  const index = await choose(`${first.titles.length} games in ${source}`, first.titles);
-  if (index === null) return null;
-  return index === 0 ? first : api.read(play.game, text, index + 1);
+  const place = first.is_beginning ? `the beginning of ${name}` : name;
+  const others = first.left_out ? `; left out: ${first.left_out}` : "";
+  const index = await choose(`${first.titles.length} games in ${place}${others}`, first.titles);
+  return index === null ? null : api.read(play.game, source, first.numbers[index]);
 }
 
 async function ofFiles(play, files, say) {
   const loaded = await Promise.all(files.map(load));
   const listed = loaded.find(({ name }) => /\.jou$/i.test(name));
   if (listed) names = wthor.namesOf(listed.bytes);
-  const archive = loaded.find(({ bytes }) => wthor.isArchive(bytes));
+  const archive = loaded.find(wthor.isArchive);
   if (archive) return ofArchive(play, archive);
   const [file] = loaded.filter((other) => other !== listed);
-  if (file) return ofText(play, ...beginning(play, textOf(file), file.name));
+  if (file) return ofFile(play, file);
   say(`${names.length} names of players are known for the next .wtb file`, "note");
   return null;
 }
 
-/** The lines of a file that fit into a request, and a name for them. */
-function beginning({ settings }, text, name) {
-  if (text.length <= settings.max_text) return [text, name];
-  const part = text.slice(0, PART * settings.max_text);
-  return [part.slice(0, part.lastIndexOf("\n") + 1) || part, `the beginning of ${name}`];
+/** Returns the game of a file, whose beginning the server unpacks and decodes. */
+function ofFile(play, { name, type, bytes }) {
+  if (type.startsWith("image/")) {
+    const advice = "to enter the position that it shows, use “Edit…”";
+    throw new api.Failure(`${name} is a picture, not a game; ${advice}`);
+  }
+  const beginning = bytes.subarray(0, play.settings.max_file);
+  return ofSource(play, { name: name.slice(-300), content: base64(beginning) }, name);
+}
+
+function base64(bytes) {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += PART) {
+    text += String.fromCharCode(...bytes.subarray(at, at + PART));
+  }
+  return btoa(text);
 }
 
 async function ofArchive(play, { name, bytes }) {
-  const games = wthor.gamesOf(bytes, names);
+  const { games, total, leftOut } = wthor.gamesOf(bytes, names);
+  if (!games.length) throw new api.Failure(`${name} is damaged: ${leftOut || "no game is in it"}`);
+  const others = leftOut ? `; left out: ${leftOut}` : "";
   const hint = names.length ? "" : "; open WTH.JOU too for the names";
   const titles = games.map(wthor.titleOf);
   const index =
-    games.length === 1 ? 0 : await choose(`${games.length} games in ${name}${hint}`, titles);
+    games.length === 1 ? 0 : await choose(`${games.length} games in ${name}${hint}${others}`, titles);
   if (index === null) return null;
-  const game = await api.read("othello8", wthor.textOf(games[index]));
-  const note = [`game ${index + 1} of ${games.length} in ${name}`, game.note].filter(Boolean);
+  const game = await api.read("othello8", { text: wthor.textOf(games[index]) });
+  const place = `game ${games[index].number} of ${total} in ${name}`;
+  const note = [place, game.note, leftOut && `left out: ${leftOut}`].filter(Boolean);
   return { ...game, note: note.join("; ") };
 }
 
@@ -107,24 +125,5 @@ async function load(file) {
     return { name: file.name, type: file.type, bytes: new Uint8Array(await file.arrayBuffer()) };
   } catch {
     throw new api.Failure(`${file.name} cannot be read`);
-  }
-}
-
-/** The text of a file; throws `Failure` for a picture or other bytes. */
-function textOf({ name, type, bytes }) {
-  if (type.startsWith("image/")) {
-    const advice = "to enter the position that it shows, use “Edit…”";
-    throw new api.Failure(`${name} is a picture, not a game; ${advice}`);
-  }
-  if (/\.wtb$/i.test(name)) throw new api.Failure(`${name} is damaged: its length is wrong`);
-  const utf16 = { "255,254": "utf-16le", "254,255": "utf-16be" }[bytes.slice(0, 2).join()];
-  if (utf16) return new TextDecoder(utf16).decode(bytes);
-  if (bytes.some((byte) => byte < 9 || (byte > 13 && byte < 26))) {
-    throw new api.Failure(`${name} is not a game: azo reads ${FORMATS}`);
-  }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder("windows-1252").decode(bytes);
   }
 }
