@@ -58,10 +58,8 @@ def test_a_forced_pass_has_no_evaluation_and_is_written_pa():
     ("line", "complaint"),
     [
         ("move A1", "illegal move a1: black may play d3 c4 f5 e6"),
-        ("move F5/1/x", "move 'F5/1/x': the time 'x' is not a number of seconds"),
         ("move", "unknown move '': squares are a1 to h8, a pass is 'pass'"),
         ("set depth 0", "set depth 0: the least depth is 1"),
-        ("set game (;GM[Go];)", "GGF: the game is 'Go', not 'Othello'"),
         ("hint 0", "hint 0: the least number of moves is 1"),
         ("nboard 1", "nboard 1: azo needs version 2"),
         # Unknown lines are ignored.
@@ -72,6 +70,45 @@ def test_errors_are_shown_and_change_nothing(line, complaint):
     session = NBoardSession()
     assert session.ask(line) == ([f"status error: {complaint}"] if complaint else [])
     assert squares(session.board) == slow_board.text(slow_board.start(8))
+
+
+@pytest.mark.parametrize(
+    "time",
+    ["1.0E-4", "1e-4", "", "x", "nan", "-inf", "1:05", "0:00.5", "1,5", "12s", "9" * 400, "-3"],
+)
+def test_times_in_any_notation_refuse_neither_a_game_nor_a_move(time):
+    session = NBoardSession()
+    session.ask(f"set game {game_text(actions('d3 c5'))}")
+    text = game_text(actions("f5 d6")).replace("B[F5]", f"B[F5/1/{time}]")
+    assert session.ask(f"set game {text.replace('TY[8]', f'TI[{time}]TY[8]')}") == []
+    assert session.ask(f"move C3/0/{time}") == []
+    assert squares(session.board) == slow_board.text(after(actions("f5 d6 c3")))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("(;GM[Go];)", "GGF: the game is 'Go', not 'Othello'"),
+        (game_text(actions("f5 d6")).replace("D6", "D9"), "GGF: move 2, W[D9]: unknown move 'D9'"),
+        (game_text(actions("f5 d6")).replace("D6", "A1"), "illegal move 'a1' at ply 2"),
+        ("hello", "GGF: text is 'hello', but should be (; ... ;)"),
+        ("", "GGF: text is '', but should be (; ... ;)"),
+        (game_text([]).replace("BO[8", "BO[10"), "GGF: a 10x10 board"),
+    ],
+)
+def test_a_game_that_cannot_be_read_leaves_no_older_one(text, fault):
+    session = NBoardSession()
+    session.asks(f"set game {game_text(actions('f5 d6 c3'))}", "move d3")
+    (answer,) = session.ask(f"set game {text}")
+    assert answer.startswith(f"status error: {fault}")
+    for line in ("go", "hint 1", "move C4", "analyze"):
+        (answer,) = session.ask(line)
+        assert answer.startswith("status error: no game: the last 'set game' cannot be read: ")
+    assert squares(session.board) == slow_board.text(slow_board.start(8))
+    assert session.ask("ping 3") == ["pong 3"]
+    assert session.ask(f"set game {game_text(actions('d3 c5'))}") == []
+    assert session.ask("move D6") == []
+    assert squares(session.board) == slow_board.text(after(actions("d3 c5 d6")))
 
 
 def test_a_game_that_is_over_has_no_move():

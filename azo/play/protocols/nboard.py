@@ -5,7 +5,9 @@ a move (`go`) has none elsewhere. A depth is a number of simulations: 400 at dep
 two plies. `analyze` searches every position separately.
 
 The protocol has no errors. Unknown lines are ignored, as it demands. An error in a command's line
-becomes a `status`, which NBoard shows, and leaves the game unchanged. A search ends at `ping`, at
+becomes a `status`, which NBoard shows, and leaves the game unchanged. Only `set game` never leaves
+the old game: after one that cannot be read there is no game, and commands that need one say why,
+until the next `set game`. Times in an unknown notation count as 0. A search ends at `ping`, at
 `quit`, and when the input ends while it runs.
 """
 
@@ -27,6 +29,8 @@ _PLIES_TO_DOUBLE = 2
 _USUAL_DEPTH = 10
 _MAX_DEPTH = 30  # 400,000 simulations; larger depths count as this one
 _MAX_STATUS = 200
+_NEED_A_GAME = ("move", "hint", "go", "analyze", "learn")
+_MAX_SECONDS = 1e9
 _CLOCK = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9})", re.ASCII)
 
 
@@ -37,6 +41,7 @@ class NBoardServer:
         """Prepares to `run`; the engine's present game is continued until `set game`."""
         self._engine, self._lines, self._write_text = engine, lines, write
         self._depth: int | None = None
+        self._fault = ""  # why there is no game
         self._choice: tuple[notation.Board, int] | None = None  # the last answer to `go`
         self._own: notation.Board | None = None  # the position after it, once it is played
         self._clock = clock.GameClock()
@@ -68,6 +73,8 @@ class NBoardServer:
             return
         self._is_ending = self._lines.watch_for_end(lambda _: False)
         try:
+            if self._fault and name in _NEED_A_GAME:
+                raise ValueError(self._fault)
             self._commands[name](rest)
         except ValueError as error:
             self._write(f"status error: {' '.join(str(error).split())[:_MAX_STATUS]}")
@@ -89,11 +96,19 @@ class NBoardServer:
             self._set_game(value)
 
     def _set_game(self, text: str) -> None:
-        game = ggf.parse(text)
-        actions = game_files.played(self._engine.game, game).actions.tolist()
+        try:
+            game = ggf.parse(text)
+            actions = game_files.played(self._engine.game, game).actions.tolist()
+            self._engine.new_game(game.board, actions)
+        except ValueError as error:
+            self._fault = f"no game: the last 'set game' cannot be read: {error}"
+            self._engine.new_game()
+            self._choice = self._own = None
+            self._clock = clock.GameClock()
+            raise
+        self._fault = ""
         moves = [pair for pair in next(ggf.properties(text)) if pair[0] in ("B", "W")]
         times = [(colour == "B", _seconds(move)) for colour, move in moves]
-        self._engine.new_game(game.board, actions)
         self._clock = _clock_of(game.time)
         for is_black, seconds in times:
             self._clock.use(is_black, seconds)
@@ -240,8 +255,13 @@ def _integer(text: str, command: str) -> int:
 
 
 def _seconds(move: str) -> float:
-    """Returns the time in `move/evaluation/seconds`, 0 if there is none."""
-    text = [*move.split("/"), "", ""][2].strip()
-    if not re.fullmatch(r"(\d{1,9}(\.\d*)?)?", text, re.ASCII):
-        raise ValueError(f"move {move!r}: the time {text!r} is not a number of seconds")
-    return float(text or 0)
+    """Returns the time in `move/evaluation/seconds`, 0 if there is none or it cannot be read.
+
+    A time is no reason to refuse a move, whose loss would leave another position.
+    """
+    text = [*move.split("/"), "", ""][2].strip().replace(",", ".")
+    try:
+        seconds = float(text)
+    except ValueError:
+        return _clock_seconds(text)
+    return seconds if 0 <= seconds <= _MAX_SECONDS else 0.0
