@@ -5,12 +5,13 @@
 FILE has one position a line, as OBF or CSV, also packed; boards of all sizes are accepted. A line
 is printed for each position: its line in the file, empty squares, score, best move, nodes, time and
 `exact`. Scores in the file are compared with the results. With `--json`, each position is one JSON
-object.
+object. Lines that cannot be read are left out and named, unless there is no other.
 """
 
 import functools
 import json
 import pathlib
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -56,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     )
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     solver_of = functools.cache(functools.partial(endgame.Solver, is_reversed=settings.is_reversed))
-    problems = _problems_to_solve(settings, obf.read(settings.file))
+    problems = _problems_to_solve(settings, obf.read(settings.file, on_left_out=_warn))
     results: list[tuple[endgame.Solution, _Differences]] = []
     with console.ProgressBar(terminal) as progress:
         for problem in progress.track(problems, description=settings.file.name):
@@ -77,6 +78,10 @@ def main(argv: Sequence[str]) -> int:
     if not settings.json_lines:
         terminal.print(_summary(settings, results), markup=False)
     return int(any(differences for _, differences in results))
+
+
+def _warn(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> list[obf.Problem]:

@@ -11,13 +11,14 @@ import math
 import pathlib
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from azo.formats import decoding, ggf
 from azo.games import notation, variant
 from azo.storage import files
 
 _FILLER = "--"  # Edax fills lines up with --:-127, which is no move
+_MAX_FAULTS = 3  # that are named
 _NUMBER = re.compile(r"[+-]?\d+")
 
 
@@ -42,9 +43,25 @@ class Problem:
         return self.size**2 - (self.board.black | self.board.white).bit_count()
 
 
-def read(path: pathlib.Path) -> list[Problem]:
-    """Returns the positions of an OBF file or of a CSV, also packed; messages name the path."""
-    return list(parse_lines(decoding.decode(files.read(path)).splitlines(), str(path)))
+def read(
+    path: pathlib.Path, *, on_left_out: Callable[[str], object] | None = None
+) -> list[Problem]:
+    """Returns the positions of an OBF file or of a CSV, also packed; messages name the path.
+
+    ValueError at the first bad line. With `on_left_out` bad lines are left out, and it gets one
+    line that names them; then it is an error if no other line has a position.
+    """
+    lines = decoding.decode(files.read(path)).splitlines()
+    if on_left_out is None:
+        return list(parse_lines(lines, str(path)))
+    faults: list[str] = []
+    problems = list(parse_lines(lines, str(path), faults))
+    if faults and not problems:
+        raise ValueError(faults[0])
+    if faults:
+        more = f"; and {len(faults) - _MAX_FAULTS} more" if len(faults) > _MAX_FAULTS else ""
+        on_left_out(f"left out: {'; '.join(faults[:_MAX_FAULTS])}{more}")
+    return problems
 
 
 def read_scored(path: pathlib.Path, *, size: int, limit: int, seed: int) -> list[Problem]:
@@ -69,10 +86,13 @@ def read_scored(path: pathlib.Path, *, size: int, limit: int, seed: int) -> list
     return scored
 
 
-def parse_lines(lines: Iterable[str], place: str) -> Iterator[Problem]:
+def parse_lines(
+    lines: Iterable[str], place: str, faults: list[str] | None = None
+) -> Iterator[Problem]:
     """Yields the positions of OBF or CSV; a comma in the first line means CSV.
 
-    ValueError at the first bad line: the message begins with `place` and the line's number.
+    ValueError at the first bad line: the message begins with `place` and the line's number. With
+    `faults` these messages are added to it, and the other lines are read.
     """
     names: list[str] | None = None
     for number, line in enumerate(lines, start=1):
@@ -84,8 +104,18 @@ def parse_lines(lines: Iterable[str], place: str) -> Iterator[Problem]:
                     f"{place}: no column {missing[0]!r}; there are: {', '.join(names)}"
                 )
         elif text:
-            with files.located(f"{place}:{number}"):
-                yield parse_line(text, number) if names is None else _parse_row(names, line, number)
+            try:
+                with files.located(f"{place}:{number}"):
+                    if names is None:
+                        problem = parse_line(text, number)
+                    else:
+                        problem = _parse_row(names, line, number)
+            except ValueError as error:
+                if faults is None:
+                    raise
+                faults.append(str(error))
+                continue
+            yield problem
 
 
 def parse_line(text: str, number: int = 1) -> Problem:

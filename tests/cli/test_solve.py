@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from support import refusals
+from support import commands, refusals
 
 from azo.cli import solve
 
@@ -118,6 +118,19 @@ def test_errors_in_a_file_are_reported(tmp_path, text, message):
     path = tmp_path / "bad.obf"
     path.write_text(text)
     assert _message(path) == f"{path}:{message}"
+
+
+def test_lines_that_cannot_be_read_do_not_close_the_others(tmp_path, capsys):
+    path = tmp_path / "some.obf"
+    bad = [f"{'-' * 100} X;", "XO X;", f"{_START} X; Z9:+4;", "what"]
+    path.write_bytes("\n".join([*bad, f"{_START} X; % Müller"]).encode("latin-1"))
+    assert commands.run("solve", path) == 0
+    shown = capsys.readouterr()
+    assert "1 solved" in shown.out
+    assert shown.err.startswith(
+        f"left out: {path}:1: a 10x10 board; azo plays 4x4, 6x6 and 8x8; {path}:2: board of 2 squ"
+    )
+    assert shown.err.endswith("; and 1 more\n")
 
 
 def test_too_many_empty_squares(run, small):

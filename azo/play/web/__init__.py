@@ -3,5 +3,5 @@
 Read `messages` (requests, answers and games), `sessions` (who may search, and the searches), `app`
 (the routes), `guard` (foreign hosts and origins), and `server` (the socket and the deadlines of
 connections). The page itself is in `static`; `static_page` writes it as a file without a server.
-This room must not know networks or files of games.
+This room must not know networks.
 """
