@@ -67,6 +67,7 @@ _ONE_LINE = re.compile(rf"\s*(?:BO)?\[?\s*(?:(?P<size>\d{{1,2}})\s+)?(?P<squares
 _LINE_START = re.compile(
     rf"(?:^|[\s\"'=:(]|(?=BO\[|\[))(?=(?:BO)?\[?\s{{0,3}}(?:\d{{1,2}}\s{{1,3}})?[{_SIGNS}]{{4}})"
 )
+_DISC = re.compile(r"[^-.+_?·]")
 _MAX_TRIED = 5000  # places where a board may begin
 
 
@@ -84,8 +85,8 @@ class _Drawing:
 def find(text: str, *, is_reversed: bool = False) -> list[ggf.GgfGame]:
     """Returns the boards of a text with the moves after each.
 
-    None if there is no board in it, or if moves come before the first one: then it shows how their
-    game ended.
+    The list is empty if there is no board in it, or if moves come before the first one: then it
+    shows how their game ended.
     """
     text = _COLOURS.sub("", text).translate(_TO_SIGNS)
     drawings = _all(text)
@@ -160,7 +161,7 @@ def _drawing(
         numbers.append(row[1])
         notes.append(row[2])
         number += 1
-    if len(rows) < size:
+    if len(rows) < size or not _is_board("".join(rows)):
         return None
     if numbers[0] == str(size) and numbers[-1] == "1":  # the first row below, as in chess
         rows.reverse()
@@ -173,12 +174,8 @@ def _row(line: str, size: int) -> tuple[str, str | None, str] | None:
     if len(line) > 500:
         return None
     if _DIGITS.match(line):
-        squares = "".join(re.findall("[012]", line))
-        return (
-            (squares.translate(str.maketrans("012", "-XO")), None, "")
-            if len(squares) == size
-            else None
-        )
+        squares = "".join(re.findall("[012]", line)).translate(str.maketrans("012", "-XO"))
+        return (squares, None, "") if len(squares) == size else None
     if match := _BARS[size].match(line):
         squares = _between_bars(match["cells"], size)
         if squares:
@@ -209,6 +206,11 @@ def _between_bars(inside: str, size: int) -> str:
     else:
         return ""
     return _plain("".join(cells)) if all(len(cell) == 1 for cell in cells) else ""
+
+
+def _is_board(squares: str) -> bool:
+    """Returns whether squares have discs and are no line of one sign, as below a title."""
+    return len(set(squares)) > 1 and _DISC.search(squares) is not None
 
 
 def _plain(squares: str) -> str:
@@ -244,8 +246,10 @@ def _of_signs(match: re.Match[str]) -> _Drawing | None:
         squares += word[0]
         if len(squares) > max(_SIZES) ** 2:
             break
+    if not _is_board(squares):
+        return None
     named = int(match["size"]) if match["size"] else math.isqrt(len(squares))
-    if named not in _SIZES and named**2 in (len(squares), len(squares) - 1) and named > 2:
+    if named not in _SIZES and named**2 in (len(squares), len(squares) - 1) and named > 4:
         raise ValueError(ggf.other_board(named))
     usable = (size for size in _SIZES if size in ends and match["size"] in (None, str(size)))
     largest = next(usable, None)

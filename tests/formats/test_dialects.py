@@ -340,9 +340,18 @@ def test_a_file_of_the_page_is_cut_at_a_line(tmp_path):
 
 
 def test_boards_of_other_sizes_are_refused_by_their_size():
-    for text in (_TEN + " *", "[" + _TEN + " *]", "-" * 100 + " X"):
+    for text in (_TEN + " *", "[" + _TEN + " *]", _TEN[3:] + " *", _TEN[3:] + "\nX"):
         message = refusals.message_of(game_texts.parse, text, _GAME)
         assert message == "a 10x10 board; azo plays 4x4, 6x6 and 8x8"
+
+
+@pytest.mark.parametrize("number", [3, 5, 8, 9, 16, 25, 36, 64, 65, 80, 100])
+@pytest.mark.parametrize("sign", "-=_*.")
+def test_a_line_below_a_title_is_no_board(number, sign):
+    text = f"Final\n{sign * number}\nf5 d6 c3 d3 c4\n{sign * number}\n"
+    game = game_files.parse(text, _GAME)
+    assert (_moves(game), game.unread) == (dialects.MOVES, "")
+    assert notation.board_text(game.board, 8) == _START_TEXT
 
 
 def test_reversed_games_keep_their_rules():

@@ -53,9 +53,10 @@ class Visit:
         assert self.hosts == {urllib.parse.urlsplit(self.address).netloc}
 
     def forgive_refusals(self):
-        """The browser itself reports that an answer was a refusal."""
-        refusal = "Failed to load resource: the server responded with a status of 400"
-        self.errors = [error for error in self.errors if not error.startswith(refusal)]
+        """The browser itself reports that an answer was a refusal, or that the server was busy."""
+        refusal = "Failed to load resource: the server responded with a status of"
+        refusals = (f"{refusal} 400", f"{refusal} 503")
+        self.errors = [error for error in self.errors if not error.startswith(refusals)]
 
     def text(self, selector):
         return self.page.inner_text(selector)
