@@ -52,8 +52,12 @@ class Lock(contextlib.AbstractContextManager["Lock"]):
             if file.is_dir():
                 raise ValueError(f"{file}: not a lock file, but a folder: remove it") from None
             raise ValueError(f"{target}: cannot write here ({error.strerror})") from None
-        self._status = os.fstat(descriptor)
-        self.release = weakref.finalize(self, os.close, descriptor)
+        self.release = weakref.finalize(self, _close, descriptor)
+        try:
+            self._status = os.fstat(descriptor)
+        except OSError as error:
+            self.release()
+            raise ValueError(f"{target}: cannot be locked ({error.strerror})") from None
         if not stat.S_ISREG(self._status.st_mode) or self._status.st_nlink > 1:
             self.release()
             raise ValueError(f"{file}: not a lock file, or a link: remove it")
@@ -67,7 +71,9 @@ class Lock(contextlib.AbstractContextManager["Lock"]):
                     file=sys.stderr,
                 )
                 return
-            owner = os.pread(descriptor, 1000, 0).decode(errors="replace")
+            owner = ""
+            with contextlib.suppress(OSError):  # then the other process has no name
+                owner = os.pread(descriptor, 1000, 0).decode(errors="replace")
             self.release()
             if not isinstance(error, BlockingIOError):
                 raise ValueError(f"{target}: cannot be locked ({error.strerror})") from None
@@ -97,6 +103,11 @@ class Lock(contextlib.AbstractContextManager["Lock"]):
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):  # the lock ends in any case, and the file keeps no data
+        os.close(descriptor)
 
 
 def lock_folder(folder: pathlib.Path) -> Lock:
