@@ -17,7 +17,7 @@ _MODULES = {
     "Prediction": "azo.learning.heads",
     "SearchConfig": "azo.search.settings",
     "search_moves": "azo.search.improvement",
-    "check_network": "azo.learning.network_check",
+    "check_network": "azo.training.network_speed",
     "load_network": "azo.training.network_files",
     "run_training": "azo.cli.train",
     "load_engine": "azo.play.engine.engine_factory",

@@ -1,8 +1,6 @@
 """Check of a network: everything that azo relies on, each on a few positions of a game."""
 
 import functools
-import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,14 +14,12 @@ from azo.learning import heads, network, pattern_network, pattern_tables, run_st
 
 _BATCH = 6  # positions, an even number
 _TOLERANCE = 1e-2  # of the largest entry: bfloat16 has 8 bits
-_TIMED_BATCH, _TIMED_STEPS = 48, 2
-_SLOW = 4.0  # times as long in a loop as alone
 _NOISE = 0.3  # added to fresh parameters, since many are 0 and hide what depends on them
 
 
 def check_network(
     network_or_settings: Callable[..., Any] | network.NetworkConfig, game: protocol.Game
-) -> None:
+) -> tuple[network.Network, network.Variables, jax.Array]:
     """Checks that a network keeps the promises of `azo.Network`, in some seconds.
 
         azo.check_network(MyNetwork, azo.TicTacToe())
@@ -36,7 +32,7 @@ def check_network(
     Raises:
       ValueError: One line: the promise that is broken, and what was found.
 
-    A warning says if learning is slow on this CPU because of convolutions, with what was measured.
+    Returns the network, variables with noise, and planes of some positions.
     """
     if isinstance(network_or_settings, network.NetworkConfig):
         model = network.build(game, network_or_settings)
@@ -47,7 +43,7 @@ def check_network(
     variables = _checked_variables(model, planes)
     _check_play(game, model, variables, planes)
     _check_learning(model, variables, planes)
-    _check_speed(model, variables, planes)
+    return model, variables, planes
 
 
 def _checked_variables(model: network.Network, planes: jax.Array) -> network.Variables:
@@ -142,51 +138,6 @@ def _check_learning(
         _require(np.isfinite(x).all(), f"the gradient of {_name(path)} is not finite")
     for path, x in jax.tree.leaves_with_path(of_play):
         _require(np.any(x), f"no gradient reaches the parameter {_name(path)}")
-
-
-def _check_speed(model: network.Network, variables: network.Variables, planes: jax.Array) -> None:
-    """Warns if steps in a loop, as the learner takes them, are slower than single ones.
-
-    On the CPU, XLA compiles gradients of convolutions in a loop to slow code (jax issue 12868).
-    """
-    planes = jnp.repeat(planes.astype(jnp.float32), -(-_TIMED_BATCH // _BATCH), axis=0)
-
-    def gradient(params: Any) -> Any:
-        def total(params: Any) -> jax.Array:
-            found = model.apply(variables | {"params": params}, planes)
-            return sum((x.sum() for x in jax.tree.leaves(found)), jnp.float32(0))
-
-        return jax.grad(total)(params)
-
-    def step(params: Any, _: Any = None) -> Any:
-        return jax.tree.map(lambda x, g: x - 1e-9 * g, params, gradient(params)), None
-
-    params = variables["params"]
-    is_convolved = "conv_general_dilated" in str(jax.make_jaxpr(gradient)(params))
-    if jax.default_backend() != "cpu" or not is_convolved:
-        return
-    loop = jax.jit(lambda params: jax.lax.scan(step, params, length=_TIMED_STEPS)[0])
-    single = jax.jit(lambda params: step(params)[0])
-    in_loop, alone = _seconds(loop, params) / _TIMED_STEPS, _seconds(single, params)
-    if in_loop > _SLOW * alone:
-        warnings.warn(
-            f"network: a step of learning takes {1e3 * in_loop:.3g} ms in the loop of an iteration,"
-            f" but {1e3 * alone:.3g} ms alone: {in_loop / alone:.0f} times as long, for"
-            f" {len(planes)} positions. On a CPU the gradients of convolutions are slow in a loop:"
-            " use azo.learning.cpu.convolution.convolve in place of nn.Conv (docs/extend.md)",
-            stacklevel=3,
-        )
-
-
-def _seconds(function: Callable[[Any], Any], argument: Any) -> float:
-    """Returns the shortest time of a call, once compiled."""
-    jax.block_until_ready(function(argument))
-    times = []
-    for _ in range(2):
-        start = time.perf_counter()
-        jax.block_until_ready(function(argument))
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def _jit(function: Callable[..., Any]) -> Any:
