@@ -34,8 +34,9 @@ def _run() -> int:
     """Runs the command of this process, and returns its exit code."""
     with _importing():
         from azo.cli import ending
-        from azo.training import interruption
+        from azo.training import interruption, threads
 
+    threads.spare_numpy()
     with interruption.signals_end_computations():
         code = ending.guarded(main, interruption.interrupted_by)
     interruption.end_process(code)

@@ -4,13 +4,11 @@ What a process lacks (memory, threads, open files, a device) is noticed in the m
 which reports it in its own way. `explain` recognises these reports.
 """
 
-import contextlib
 import errno
 import os
 import resource
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 
 from azo.storage import files, streams
@@ -24,7 +22,6 @@ _NO_MEMORY_TEXTS = (
     *("cannot allocate memory", "Unable to allocate"),
 )
 _NO_THREAD_TEXTS = ("can't start new thread", "Resource temporarily unavailable", "pthread_create")
-_PLATFORMS = os.path.join("jax", "_src", "xla_bridge.py")
 
 
 def guarded(run: Callable[[], int], interrupted_by: Callable[[], int | None]) -> int:
@@ -97,16 +94,26 @@ def explain(error: BaseException) -> str | None:
         is_system = isinstance(cause, (OSError, RuntimeError))
         if number == errno.EAGAIN or (is_system and _has(text, _NO_THREAD_TEXTS)):
             return _no_threads()
-    for cause in _chain(error):
-        if any(frame.filename.endswith(_PLATFORMS) for frame in _frames(cause)):
-            asked = os.environ.get("JAX_PLATFORMS")
-            text = str(cause) or "no such device"
-            if asked:
-                return (
-                    f"JAX_PLATFORMS={asked}: JAX cannot use this platform; unset the variable, or"
-                    f" choose JAX_PLATFORMS=cpu ({text})"
-                )
+    return _platform()
+
+
+def _platform() -> str | None:
+    """Returns a line if JAX is in use and has no device.
+
+    The error of a compiled function does not tell: JAX removes its own frames from it.
+    """
+    if "jax" not in sys.modules:
+        return None
+    try:
+        sys.modules["jax"].devices()
+    except Exception as error:
+        text, asked = str(error) or "no such device", os.environ.get("JAX_PLATFORMS")
+        if not asked:
             return f"JAX has no device: choose the processor with JAX_PLATFORMS=cpu ({text})"
+        return (
+            f"JAX_PLATFORMS={asked}: JAX cannot use this platform; unset the variable, or"
+            f" choose JAX_PLATFORMS=cpu ({text})"
+        )
     return None
 
 
@@ -131,9 +138,3 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             return
         yield one
         one = one.__cause__ or one.__context__
-
-
-def _frames(error: BaseException) -> traceback.StackSummary:
-    with contextlib.suppress(Exception):
-        return traceback.extract_tb(error.__traceback__)
-    return traceback.StackSummary()

@@ -6,7 +6,6 @@ For programs that analyse archives. Queries and answers are lines of JSON, like 
 analysis engine; see docs/protocols.md. Messages go to standard error.
 """
 
-import os
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -16,6 +15,7 @@ from azo.cli import command_line
 from azo.games import setting_types
 from azo.play.engine import engine_factory, engine_settings
 from azo.play.protocols import json_server, line_reader
+from azo.storage import streams
 from azo.training import interruption
 
 
@@ -26,7 +26,10 @@ class JsonConfig(engine_factory.NetworkChoice):
     """Positions that are analysed at the same time; by default one a core."""
     # In 158 positions of games by people, with 21 to 56 empty squares, 100,000 nodes found no early
     # end either, and took 22 ms a position in place of 3.
-    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(probe_nodes=10_000)
+    # The nodes take about 5 s of a core; a limit in seconds would depend on what else it does.
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(
+        probe_nodes=10_000, solve_nodes=50_000_000, solve_seconds=3600.0
+    )
     """How positions are searched and solved."""
 
     NO_EFFECT: ClassVar = engine_settings.ANALYSES_ALONE
@@ -51,6 +54,4 @@ def main(argv: Sequence[str]) -> int:
 def _write(text: str) -> None:
     # Not `sys.stdout`: a thread that waits there for the reader holds a lock, and Python could not
     # exit.
-    left = memoryview(text.encode())
-    while left:
-        left = left[os.write(1, left) :]
+    streams.write(1, text.encode())

@@ -34,6 +34,7 @@ _SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 0.7  # seconds after which a signal is answered by a line
 _TOGETHER = 0.2  # seconds; signals within them are one request
 _GRACE = 0.5  # seconds in which the last signal ends the process in its usual way
+_GRACE_OF_ERRORS = 5.0  # seconds, the same for a command that has failed
 _SECONDS_TO_CLEAR = 0.3  # the terminal
 _SECONDS_BETWEEN_LOOKS = 0.05
 _LINE = "stopping after the present computation; Ctrl-C again ends at once"
@@ -170,9 +171,9 @@ def end_process(code: int) -> NoReturn:
     others = set(threading.enumerate()) - {threading.current_thread()}
     if _caught_signals and any(not thread.daemon for thread in others):
         _exit(code)
-    if _caught_signals:  # libraries wait for their own threads, also at exit
+    if code or _caught_signals:  # libraries wait for their own threads, also at exit
         _exit_codes.append(code)
-        last = threading.Timer(_GRACE, _exit, [code])
+        last = threading.Timer(_GRACE if _caught_signals else _GRACE_OF_ERRORS, _exit, [code])
         last.daemon = True
         with contextlib.suppress(RuntimeError):  # no thread can be started
             last.start()

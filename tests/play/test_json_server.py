@@ -11,7 +11,6 @@ from support.hash_evaluator import HashEvaluator
 
 from azo.games import notation, othello
 from azo.games.host import live_game
-from azo.play.analysis import game_analysis
 from azo.play.engine import engine_settings, live_engine
 from azo.play.protocols import json_server
 
@@ -64,17 +63,16 @@ class Session:
 LONG = {"maxVisits": 10**9, "reportDuringSearchEvery": 0.01}  # a search until it is stopped
 
 
-def test_a_game_is_analysed_as_by_azo_analyse():
+def test_positions_are_analysed_as_by_the_engine():
     actions = slow_board.random_game(6, seed=0)[1][:22]
     assert GAME.pass_action not in actions
     moves = notation.transcript(actions, 6)
     answers = Session().ask({"id": "a", "moves": moves, "analyzeTurns": list(range(21))})
-    engine = live_engine.Engine(HashEvaluator(GAME), CONFIG)
-    engine.new_game(None, actions[:20])
-    analysis = game_analysis.analyse(engine)
     assert [x["turnNumber"] for x in answers] == list(range(21))
-    # Threads get a few turns of a game at a time, in order, so one thread has all trees.
-    for answer, position in zip(answers, analysis.positions, strict=True):
+    for answer in answers:
+        engine = live_engine.Engine(HashEvaluator(GAME), CONFIG)
+        engine.new_game(None, actions[: answer["turnNumber"]])
+        position = engine.think(CONFIG.limits(is_analysis=True))
         root, best = answer["rootInfo"], position.moves[0]
         assert root["scoreLead"] == pytest.approx(position.discs, abs=1e-5)
         assert root["winrate"] == pytest.approx((1 + position.value) / 2, abs=1e-5)
@@ -171,32 +169,133 @@ def test_an_error_of_azo_is_an_answer_and_the_other_queries_go_on(capsys):
     assert session.wait_for(id="b")["moveInfos"]
 
 
-def test_lines_wait_while_too_many_queries_are_unfinished(monkeypatch):
+def test_actions_are_answered_while_too_many_queries_are_unfinished(monkeypatch):
     monkeypatch.setattr(json_server, "_MAX_UNFINISHED", 3)
-    session, sent = Session(), []
+    session = Session()
 
     def lines():
         for number in range(8):
-            sent.append(number)
-            yield {"id": str(number), **LONG}
+            yield {"id": str(number), "moves": MOVES, "analyzeTurns": [0, 1], **LONG}
+        yield {"id": "7", **LONG}
+        session.wait_for(id="7", field="id")  # it waits already
+        assert len(session.server._tasks) == 3
+        yield {"id": "t", "action": "terminate", "terminateId": "6"}
+        session.wait_for(id="6", turnNumber=1, noResults=True)
+        yield {"id": "u", "action": "terminate", "terminateId": "5", "turnNumbers": [1]}
+        session.wait_for(id="5", turnNumber=1, noResults=True)
+        yield {"id": "v", "action": "terminate_all"}
+        session.wait_for(id="7", turnNumber=1, noResults=True)
+        for number in range(4):
+            yield {"id": f"later {number}", "maxVisits": 1}
 
-    thread = threading.Thread(target=session.server.run, args=(map(json.dumps, lines()),))
-    thread.start()
-    session.wait_for(id="0", isDuringSearch=True)
-    for number in range(8):  # nothing else can stop them
-        session.wait_for(id=str(number), isDuringSearch=True)
-        assert max(sent) <= number + 3
-        session.server._tasks[str(number)].stopped.add(0)
-    thread.join()
-    assert len(session.order) == 8
+    session.server.run(map(json.dumps, lines()))
+    expected = [(str(number), turn) for number in range(8) for turn in (0, 1)]
+    assert sorted(session.order) == sorted([*expected, *((f"later {x}", 0) for x in range(4))])
 
 
-def test_the_server_ends_when_nobody_reads_its_answers():
+def test_queries_beyond_the_limit_are_all_answered(monkeypatch):
+    monkeypatch.setattr(json_server, "_MAX_UNFINISHED", 2)
+    monkeypatch.setattr(json_server, "_MAX_BACKLOG", 100)  # characters
+    session = Session(num_threads=2)
+    queries = [{"id": str(number), "maxVisits": 1} for number in range(30)]
+    queries[20]["moves"] = "a1"  # an error at its turn
+    session.ask(*queries)
+    assert len(session.order) == 29
+    assert session.wait_for(id="20")["field"] == "moves"
+
+
+def answers_of(*queries, **options):
+    """Returns the final answers to queries, by id and turn."""
+    answers = Session(**options).ask(*queries)
+    finals = (x for x in answers if x.get("isDuringSearch") is False)
+    return {(x["id"], x["turnNumber"]): x for x in finals}
+
+
+def test_visits_have_the_limit_asked_for_and_answers_do_not_depend_on_other_queries():
+    actions = slow_board.random_game(6, seed=0)[1][:22]
+    moves = notation.transcript(actions, 6)
+    turns = list(range(19))
+    query = {"moves": moves, "maxVisits": 50}
+    alone = {
+        turn: answers_of({"id": "a", "analyzeTurns": [turn], **query})["a", turn] for turn in turns
+    }
+    for order, options in ((turns, {}), (turns[::-1], {}), (turns[9:] + turns, {"num_threads": 3})):
+        before = [{"id": "b", "moves": moves, "maxVisits": 333, "analyzeTurns": turns[::3]}]
+        before += [{"id": "c", "moves": moves[:4], "priority": 3, "reportDuringSearchEvery": 1e-6}]
+        query_a = {"id": "a", "analyzeTurns": order, **query}
+        answers = answers_of(*before, query_a, before[0] | {"id": "d"}, **options)
+        assert {turn: answers["a", turn] for turn in turns} == alone
+    searched = [x["rootInfo"]["visits"] for x in alone.values() if not x["rootInfo"]["isExact"]]
+    assert len(searched) > 3
+    assert set(searched) == {50}
+    assert max(x["rootInfo"]["visits"] for x in alone.values()) <= 50
+
+
+def test_moves_with_colours_an_initial_player_and_stones_are_those_of_katago():
+    stones = [["W", "c3"], ["W", "d4"], ["B", "c4"], ["b", "d3"]]
+    usual = answers_of({"id": "a", "moves": "c2d2", "maxVisits": 9})["a", 2]
+    same = (
+        {"moves": [["B", "c2"], ["W", "d2"]]},
+        {"moves": [["b", "C2"], ["w", "D2"]], "boardXSize": 6, "boardYSize": 6},
+        {"moves": ["c2", "d2"], "initialStones": [], "initialPlayer": "B"},
+        {"moves": "c2d2", "initialStones": stones},
+        {"moves": [["B", "c2"], ["W", "d2"]], "initialStones": stones, "initialPlayer": "b"},
+    )
+    for query in same:
+        assert answers_of({"id": "a", "maxVisits": 9, **query})["a", 2] == usual, query
+    for query in ({"initialPlayer": "W"}, {"moves": [["W", "d2"]], "analyzeTurns": [0]}):
+        answer = answers_of({"id": "a", "maxVisits": 9, **query})["a", 0]
+        assert answer["rootInfo"]["currentPlayer"] == "W"
+        assert answer["rootInfo"]["board"].endswith(" O")
+
+
+def test_passes_left_out_between_moves_with_colours_are_played():
+    games = (slow_board.random_game(6, seed=seed)[1] for seed in range(50))
+    live = live_game.LiveGame(GAME)
+    live.new_game(None, next(moves for moves in games if GAME.pass_action in moves[:-1]))
+    coloured = [
+        ["B" if board.is_black_to_move else "W", notation.action_text(action, 6)]
+        for board, action in zip(live.boards, live.actions, strict=False)
+        if action != GAME.pass_action
+    ]
+    [answer] = answers_of({"id": "a", "moves": coloured}).values()
+    assert answer["rootInfo"]["board"].split()[0] == notation.board_text(live.board, 6).split()[0]
+
+
+@pytest.mark.parametrize("num_moves", [2, 22])  # searched, solved
+def test_allowed_and_avoided_moves_restrict_the_first_move(num_moves):
+    live = live_game.LiveGame(GAME)
+    live.new_game(None, slow_board.random_game(6, seed=0)[1][:num_moves])
+    player = "B" if live.board.is_black_to_move else "W"
+    moves = notation.transcript(live.actions, 6)
+    query = {"id": "a", "moves": moves, "maxVisits": 60}
+    [free] = answers_of(query).values()
+    best, *others = [x["move"] for x in free["moveInfos"]]
+    assert len(others) > 1
+    allow = {"allowMoves": [{"player": player, "moves": others[:2], "untilDepth": 1}]}
+    avoid = {"avoidMoves": [{"player": player, "moves": [best, *others[2:]]}]}
+    [allowed] = answers_of(query | allow).values()
+    assert {x["move"] for x in allowed["moveInfos"]} == set(others[:2])
+    assert allowed["rootInfo"]["isExact"] == free["rootInfo"]["isExact"] == (num_moves == 22)
+    assert allowed["rootInfo"]["visits"] <= 60
+    if num_moves == 22:
+        scores = {x["move"]: x["scoreLead"] for x in free["moveInfos"]}
+        assert allowed["rootInfo"]["scoreLead"] == max(scores[x] for x in others[:2])
+    assert answers_of(query | avoid) == {("a", len(moves) // 2): allowed}
+    other = {"player": "BW"[player == "B"], "moves": [best]}
+    assert answers_of(query | {"allowMoves": [other]}) == {("a", len(moves) // 2): free}
+
+
+@pytest.mark.parametrize("every", [None, 1e-6])
+def test_the_server_ends_quietly_when_nobody_reads_its_answers(capsys, every):
     def write(text):
         raise BrokenPipeError
 
+    reports = {} if every is None else {"reportDuringSearchEvery": every}
     server = json_server.JsonServer({othello.Othello(): quick_engine}, write, num_threads=2)
     with pytest.raises(BrokenPipeError):
         server.run(
-            json.dumps({"id": str(n), "maxVisits": 1 if n == 1 else 10**9}) for n in range(5)
+            json.dumps({"id": str(n), "maxVisits": 1 if n == 1 else 10**9} | reports)
+            for n in range(5)
         )
+    assert capsys.readouterr().err == ""

@@ -56,6 +56,8 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The score is solved with at most this many; analyses leave the rest to the search."""
     solve_seconds: setting_types.PositiveFloat = 5.0
     """Time limit of solving, at most half the time of the move; then the position is searched."""
+    solve_nodes: setting_types.LargeInt | None = None
+    """Limit of positions that solving visits, so that a slow machine gives the same result."""
     probe_nodes: setting_types.NonNegativeInt = 100_000
     """With more empty squares, nodes to prove the result, and to refute the move found; 0: none.
     Analyses look for early ends alone."""

@@ -101,10 +101,17 @@ class Engine(live_game.LiveGame):
     def _config_for(self, limits: Limits) -> EngineConfig:
         return self.config if limits.is_analysis else self.play_config
 
+    def forget(self) -> None:
+        """Forgets all searches, so that the next one does not depend on them."""
+        self._solved = self._unsolved = None
+        self._play_search.restart(self.board)
+        self._analysis_search.restart(self.board)
+
     def think(
         self,
         limits: Limits | None = None,
         *,
+        only: frozenset[int] | None = None,
         is_stopped: Callable[[], bool] | None = None,
         on_progress: Callable[[SearchReport], None] | None = None,
         progress_seconds: float = 0.25,
@@ -113,6 +120,7 @@ class Engine(live_game.LiveGame):
 
         Args:
           limits: when to end; by default the limits of a move at the level.
+          only: legal actions that an analysis is restricted to; by default all.
           is_stopped: called some hundred times a second; True ends the search.
           on_progress: called with the report so far.
           progress_seconds: interval of these calls.
@@ -125,6 +133,9 @@ class Engine(live_game.LiveGame):
         self._unsolved = None
         limits = limits or self.play_config.limits()
         is_move, search = not limits.is_analysis, self._search_for(limits)
+        if only is not None:
+            assert limits.is_analysis
+            search.restart(self.board, only)
         start, num_before = time.perf_counter(), search.num_evaluations
         deadline = math.inf if limits.seconds is None else start + limits.seconds
         search.grow(Limits(num_simulations=0))
@@ -148,6 +159,8 @@ class Engine(live_game.LiveGame):
         if action is not None and action in self.legal_actions:
             return dataclasses.replace(report(), action=action, source="book")
         solution = self._solve(limits, deadline, is_stopped)
+        if only is not None and solution is not None:
+            solution = search_report.among(solution, only, self)
         is_in_reach = self.num_empties <= self._config_for(limits).solve_empties
         if solution is not None and solution.is_solved and is_in_reach:
             line = self._exact_line(solution, deadline, is_stopped)
@@ -293,6 +306,7 @@ class Engine(live_game.LiveGame):
             result_only=not has_score,
             guess=guess,
             keeps_table=solved is not None,
+            max_nodes=config.solve_nodes,
             max_seconds=seconds,
             is_stopped=is_stopped,
         )
@@ -357,6 +371,7 @@ class Engine(live_game.LiveGame):
                 line.board.opponent,
                 guess=score if is_same_side else -score,
                 keeps_table=True,
+                max_nodes=self.config.solve_nodes,
                 max_seconds=left,
                 is_stopped=is_stopped,
             )

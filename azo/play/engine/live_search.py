@@ -111,9 +111,9 @@ class LiveSearch:
             self._request(stream, batch, 0)
             self._expand_oldest()
 
-    def restart(self, board: notation.Board) -> None:
-        """Starts at a position with an empty tree."""
-        self._board = board  # of the root
+    def restart(self, board: notation.Board, only: frozenset[int] | None = None) -> None:
+        """Starts at a position with an empty tree; at its root `only` some actions are searched."""
+        self._board, self._only = board, only  # of the root
         self._tree = live_tree.make_tree(board.player, board.opponent, self._context.max_bound)
 
     def follow(self, live: live_game.LiveGame) -> None:
@@ -131,6 +131,7 @@ class LiveSearch:
                 self.restart(live.board)
                 return
             self._board, self._tree = board, live_tree.subtree(self._tree, int(child))
+            self._only = None
 
     def grow(
         self,
@@ -150,6 +151,7 @@ class LiveSearch:
         next_report = start + progress_seconds
         if self._tree.nodes["state"][0] == live_tree.NEW:
             self._step(1)
+            self._restrict()
         if self._config.has_proofs:
             self._tree = live_tree.with_room(self._tree, len(self._edges(0)))
             live_simulation.expand_root(self._tree, self._context)
@@ -173,6 +175,16 @@ class LiveSearch:
             while self._pending:
                 num_done += self._expand_oldest()
         return num_done
+
+    def _restrict(self) -> None:
+        """Leaves the edges of the root that it is restricted to."""
+        if self._only is None:
+            return
+        edges = self._edges(0)
+        kept = edges[np.isin(edges["action"], sorted(self._only))]
+        kept["prior"] /= max(kept["prior"].sum(), np.finfo(np.float32).tiny)
+        edges[: len(kept)] = kept
+        self._tree.nodes["num_edges"][0] = len(kept)
 
     def report(self, *, by_discs: bool = False) -> SearchReport:
         """Returns what is known of the root, as if it took no time.

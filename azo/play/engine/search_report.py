@@ -139,6 +139,21 @@ def by_discs(
     return (best, *sorted(others, key=worth, reverse=True))
 
 
+def among(solution: Solution, actions: frozenset[int], live: LiveGame) -> Solution:
+    """Returns what is proven if the side to move has only some of its actions."""
+    scores = {x: score for x, score in solution.move_scores.items() if x in actions}
+    if solution.is_solved and len(scores) == len(actions):
+        best = max(scores, key=lambda action: live.utility(scores[action]))
+        bound = scores[best]
+        return dataclasses.replace(
+            solution, lower=bound, upper=bound, best_move=best, move_scores=scores
+        )
+    if solution.best_move is None or solution.best_move in actions:
+        return solution
+    whole = live.game.size**2
+    return dataclasses.replace(solution, lower=-whole, upper=whole, best_move=None, move_scores={})
+
+
 def is_won(solution: Solution, live: LiveGame) -> bool:
     """Returns whether the bounds prove a win for the side to move of the solved position."""
     return min(live.result(solution.lower), live.result(solution.upper)) > 0

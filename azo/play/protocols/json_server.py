@@ -1,10 +1,15 @@
 """Answers the queries of `azo json`: several threads analyse positions at the same time.
 
-Each thread has its own engine, with a tree and a solver; they share the network. A thread goes on
-with the next turns of a game, which profit from its tree and its table of solved positions, as long
-as no query of higher priority waits.
+Each thread has its own engine, with a tree and a solver; they share the network. Every position is
+searched with an empty tree and an empty table: its answer is the same whatever was asked before,
+and its number of visits is at most the one asked for. A thread goes on with the next turns of a
+game as long as no query of higher priority waits.
+
+Actions are answered when they arrive. Queries that would make too many unfinished ones wait as
+lines in `_backlog`, where actions find them too.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -24,7 +29,8 @@ from azo.play.engine.search_report import MoveReport, SearchReport
 from azo.play.protocols import json_queries
 from azo.training import shipped_files, validation
 
-_MAX_UNFINISHED = 10_000  # queries; then no line is read
+_MAX_UNFINISHED = 10_000  # queries; further ones are kept as lines
+_MAX_BACKLOG = 1 << 28  # characters of these lines; then no line is read
 _MAX_TURNS = 8  # of a query for one thread; others may take the next ones
 _DIGITS = 6  # of rates and scores
 
@@ -36,13 +42,22 @@ class _Task:
     query: json_queries.Query
     game: live_game.LiveGame
     plies: Mapping[int, int]  # by turn
+    only: Mapping[int, frozenset[int]]  # actions to search, of the turns that have a restriction
     waiting: set[int]  # turns
     running: set[int] = dataclasses.field(default_factory=set)  # turns
     stopped: set[int] = dataclasses.field(default_factory=set)  # turns
 
     def head(self, turn: int, *, is_during_search: bool = False) -> dict[str, Any]:
         """Returns the fields that name an answer."""
-        return {"id": self.query.id, "turnNumber": turn, "isDuringSearch": is_during_search}
+        return _head(self.query.id, turn, is_during_search=is_during_search)
+
+
+def _head(name: str, turn: int, *, is_during_search: bool = False) -> dict[str, Any]:
+    return {"id": name, "turnNumber": turn, "isDuringSearch": is_during_search}
+
+
+class _UnwrittenError(Exception):
+    """An answer could not be written; `JsonServer._failure` says why."""
 
 
 class JsonServer:
@@ -65,7 +80,10 @@ class JsonServer:
         self._num_threads = num_threads
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._tasks: dict[str, _Task] = {}  # unfinished ones, by id
-        self._room = threading.Semaphore(_MAX_UNFINISHED)
+        self._backlog: dict[str, str] = {}  # lines of later ones, by id, in their order
+        self._backlog_size = 0  # characters
+        self._shrinks = threading.Condition(self._lock)  # of the backlog
+        self._admission = threading.Lock()  # of lines of the backlog, one at a time
         # Priority, number, task and turns in their order; None ends a thread.
         self._queue: queue.PriorityQueue[tuple[float, int, _Task | None, list[int]]]
         self._queue, self._numbers = queue.PriorityQueue(), itertools.count()
@@ -83,9 +101,13 @@ class JsonServer:
             for line in lines:
                 if self._failure is None and line.strip():
                     self._answer(line)
+            with self._lock:
+                self._shrinks.wait_for(lambda: not self._backlog or self._failure is not None)
         except KeyboardInterrupt:
             self._writing.acquire(timeout=0.2)  # a line that was begun is completed, and no other
             raise
+        except _UnwrittenError:
+            pass
         except BaseException as error:
             self._failure = error
         for _ in threads:
@@ -104,7 +126,7 @@ class JsonServer:
                 warning = f"{name[:60]}: unknown, so ignored. {hint}"
                 self._write({"warning": warning, "field": name, "id": query.id})
             if query.action is None:
-                self._add(query)
+                self._take(query, line)
                 return
             answer = query.model_dump(by_alias=True, exclude_unset=True)
             if query.action == "query_version":
@@ -115,21 +137,59 @@ class JsonServer:
         except json_queries.QueryError as error:
             self._write(error.json)
 
+    def _take(self, query: json_queries.Query, line: str) -> None:
+        """Adds a query, or keeps its line until there is room."""
+        with self._lock:
+            if query.id in self._tasks or query.id in self._backlog:
+                raise json_queries.QueryError("id: of an unfinished query", "id", query.id)
+            has_room = len(self._tasks) < _MAX_UNFINISHED and not self._backlog
+            if not has_room:
+                self._shrinks.wait_for(
+                    lambda: self._backlog_size < _MAX_BACKLOG or self._failure is not None
+                )
+                self._backlog[query.id] = line
+                self._backlog_size += len(line)
+        if has_room:
+            self._add(query)
+
     def _add(self, query: json_queries.Query) -> None:
-        game, plies = query.positions(self._games)
-        task, turns = _Task(query, game, plies, set(plies)), sorted(plies)
-        if query.id in self._tasks:
-            raise json_queries.QueryError("id: of an unfinished query", "id", query.id)
-        self._room.acquire()
-        self._tasks[query.id] = task
+        game, plies, only = query.positions(self._games)
+        task, turns = _Task(query, game, plies, only, set(plies)), sorted(plies)
+        with self._lock:
+            self._tasks[query.id] = task
         for first in range(0, len(turns), _MAX_TURNS):
             some = turns[first : first + _MAX_TURNS]
             self._queue.put((-query.priority, next(self._numbers), task, some))
 
+    def _refill(self) -> None:
+        """Adds queries of the backlog as long as there is room."""
+        with self._admission:
+            while self._backlog and len(self._tasks) < _MAX_UNFINISHED:
+                self._admit(next(iter(self._backlog)))
+
+    def _admit(self, name: str, *, is_terminated: bool = False) -> None:
+        """Adds a query of the backlog, or answers that it has no results; holds `_admission`."""
+        query = json_queries.parse(self._backlog[name])
+        try:
+            if is_terminated:
+                for turn in sorted(query.positions(self._games).plies):
+                    self._write(_head(name, turn) | {"noResults": True})
+            else:
+                self._add(query)
+        except json_queries.QueryError as error:
+            self._write(error.json)
+        with self._lock:  # not before it is a task: the input may end in the meantime
+            self._backlog_size -= len(self._backlog.pop(name))
+            self._shrinks.notify_all()
+
     def _terminate(self, query: json_queries.Query) -> None:
+        is_all = query.action == "terminate_all"
+        with self._admission:
+            for name in [x for x in self._backlog if is_all or x == query.terminate_id]:
+                self._admit(name, is_terminated=query.turn_numbers is None)
         with self._lock:
             tasks = list(self._tasks.values())
-            if query.action == "terminate":
+            if not is_all:
                 tasks = [task for task in tasks if task.query.id == query.terminate_id]
             dropped = []
             for task in tasks:
@@ -140,12 +200,12 @@ class JsonServer:
                 self._release(task)
         for task, turn in dropped:
             self._write(task.head(turn) | {"noResults": True})
+        self._refill()
 
     def _release(self, task: _Task) -> None:
         """Forgets a task if all its turns are finished; the caller holds the lock."""
         if not (task.waiting or task.running):
             del self._tasks[task.query.id]
-            self._room.release()
 
     def _work(self) -> None:
         """Analyses positions until no more will come; the code of a thread."""
@@ -167,6 +227,8 @@ class JsonServer:
             task.running.add(turn)
         try:
             answer = self._think(engines, task, turn) if self._failure is None else {}
+        except _UnwrittenError:
+            answer = {}
         except Exception:  # of azo itself: the other queries go on
             traceback.print_exc()
             engines.clear()
@@ -174,11 +236,10 @@ class JsonServer:
         with self._lock:  # before the answer, after which the id may be used again
             task.running.remove(turn)
             self._release(task)
-        try:
+        with contextlib.suppress(_UnwrittenError):
             if self._failure is None:
                 self._write(task.head(turn) | answer)
-        except OSError as error:
-            self._failure = error
+            self._refill()
 
     def _think(
         self, engines: dict[variant.Variant, Engine], task: _Task, turn: int
@@ -189,6 +250,7 @@ class JsonServer:
             engines[game.game] = self._makers[game.game]()
         engine = engines[game.game]
         engine.new_game(game.start, game.actions[: task.plies[turn]])
+        engine.forget()
         if engine.is_over:
             return _report_json(query, engine, game_analysis.end_report(engine))
         limits = engine.config.limits(is_analysis=True)
@@ -205,13 +267,19 @@ class JsonServer:
         def is_stopped() -> bool:
             return turn in task.stopped or self._failure is not None
 
-        report = engine.think(limits, is_stopped=is_stopped, **watch)
+        report = engine.think(limits, only=task.only.get(turn), is_stopped=is_stopped, **watch)
         return _report_json(query, engine, report)
 
     def _write(self, answer: Mapping[str, Any]) -> None:
         text = json.dumps(answer, separators=(",", ":")) + "\n"
         with self._writing:
-            self._write_text(text)
+            try:
+                self._write_text(text)
+            except OSError as error:  # the reader has left, or the disk is full
+                self._failure = error
+                with self._lock:
+                    self._shrinks.notify_all()
+                raise _UnwrittenError from error
 
 
 def _report_json(

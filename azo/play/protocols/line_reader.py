@@ -7,6 +7,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
+from azo.storage import streams
+
 MAX_LINE_BYTES = 1 << 16  # the rest of a longer line is dropped
 _MAX_WAITING = 1000  # lines; then the sender has to wait
 
@@ -49,7 +51,7 @@ class LineReader:
     def _collect(self) -> None:
         # Not `sys.stdin`: a thread that waits there holds a lock, and Python could not exit. An
         # error means that the input is closed, or that the terminal is gone.
-        with contextlib.suppress(OSError), open(self._descriptor, "rb", closefd=False) as source:
+        with contextlib.suppress(OSError), _opened(self._descriptor) as source:
             while line := source.readline(MAX_LINE_BYTES + 1):
                 self._waiting.put(
                     line.removesuffix(b"\n")[:MAX_LINE_BYTES].decode(errors="replace")
@@ -57,6 +59,10 @@ class LineReader:
                 while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
                     line = source.readline(MAX_LINE_BYTES + 1)
         self._waiting.put(None)
+
+
+def _opened(descriptor: int) -> io.BufferedReader:
+    return io.BufferedReader(streams.PatientFile(descriptor, "r"))
 
 
 @contextlib.contextmanager
