@@ -9,6 +9,7 @@ import pytest
 
 from azo import __main__
 from azo.cli import command_line
+from azo.lab import supervised_data
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
 PAGES = sorted(
@@ -19,7 +20,10 @@ PAGES = sorted(
 NOTEBOOK = sorted((REPOSITORY / "docs" / "notebook").glob("*.md"))  # its commands are of their day
 CONFIGS = sorted((REPOSITORY / "configs").rglob("*.toml"))
 SHORT_FORMS = REPOSITORY / "CHANGELOG.md"  # names flags without required arguments
-PLACEHOLDERS = {"SEED": "0", "N": "1", "LEVEL": "1"}
+PLACEHOLDERS = {
+    **{"SEED": "0", "N": "1", "LEVEL": "1"},
+    "MODULE:CLASS": "examples.connect_four:ConnectFour",
+}
 
 
 def _name(path):
@@ -56,6 +60,8 @@ def test_commands_of_the_pages_have_valid_flags(path, monkeypatch):
 
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setattr(command_line, "parse", parse_only)
+    # It reads the folders of runs, which pages only name.
+    monkeypatch.setattr(supervised_data, "check", lambda settings, typed: settings)
     for name, *flags in _commands(path.read_text()):
         assert name in __main__.COMMANDS, f"azo {name}"
         if flags in ([], ["--help"]):
@@ -103,15 +109,6 @@ def test_paths_that_the_pages_name_exist(path):
         places = (REPOSITORY / named, path.parent / named)
         is_module = any(module.endswith(f"/{named}") for module in modules)
         assert is_module or any(x.exists() for x in places), f"{_name(path)}: no module {named}"
-
-
-def test_pages_are_short():
-    def num_words(pages):
-        return sum(len(page.read_text().split()) for page in pages)
-
-    assert len((REPOSITORY / "README.md").read_text().splitlines()) <= 90
-    assert num_words((REPOSITORY / "docs").glob("*.md")) <= 20_000
-    assert num_words(NOTEBOOK) <= 15_000
 
 
 def test_every_page_that_azo_names_exists_and_is_in_the_wheel():

@@ -21,7 +21,11 @@ _ROOMS = (
 _PURE_ROOMS = ("games", "search", "learning")
 _IMPURE_MODULES = {"io", "os", "pathlib", "sys", "time", "datetime", "logging", "rich"}
 _IMPURE_CALLS = {"print", "open", "input"}
-_IMPURE_FILES = {_PACKAGE / "games" / "host" / "compiling.py"}  # numba's cache on disk
+_IMPURE_FILES = {
+    _PACKAGE / "games" / "host" / "compiling.py",  # numba's cache on disk
+    _PACKAGE / "games" / "import_paths.py",  # modules of users, found in the current folder
+    _PACKAGE / "games" / "code_identity.py",  # names of the standard library, from `sys`
+}
 
 
 def _name(path):

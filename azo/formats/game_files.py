@@ -102,7 +102,7 @@ def replay(game: variant.Variant, records: Iterable[ggf.Record]) -> GameArchive:
     games = np.recarray(len(records), fields(game))
     for number, record in enumerate(records, start=1):
         with files.located(f"record {number}"):
-            if isinstance(record, ggf.Unreadable):
+            if isinstance(record, ggf.UnreadableGame):
                 raise ValueError(record.reason)
             games[number - 1] = _replay(game, record)
     return games
@@ -164,18 +164,18 @@ def _replayer(
 def _usable(
     written: Sequence[ggf.Record], check: Callable[[ggf.GgfGame], object]
 ) -> list[ggf.Record]:
-    """Returns games of which those that `check` refuses are `Unreadable`; ValueError if all are."""
+    """Returns games of which those that `check` refuses are `UnreadableGame`; ValueError if all are."""
     records: list[ggf.Record] = []
     for record in written:
         if isinstance(record, ggf.GgfGame):
             try:
                 check(record)
             except ValueError as error:
-                record = ggf.Unreadable(str(error))
+                record = ggf.UnreadableGame(str(error))
         records.append(record)
     if records and not any(isinstance(record, ggf.GgfGame) for record in records):
         only = records[0]
-        assert isinstance(only, ggf.Unreadable)
+        assert isinstance(only, ggf.UnreadableGame)
         if len(records) == 1:
             raise ValueError(only.reason)
         raise ValueError(
@@ -218,7 +218,7 @@ def _choose(written: list[ggf.Record], number: int | None, game: variant.Variant
         chosen, notes = usable[0], [usable[0].note, game_texts.left_out(records)]
     else:
         record = written[number - 1]
-        if isinstance(record, ggf.Unreadable):
+        if isinstance(record, ggf.UnreadableGame):
             raise ValueError(f"game {number} cannot be read: {record.reason}")
         chosen, notes = record, [record.note]
     actions = played(game, chosen).actions.tolist()

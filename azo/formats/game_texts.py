@@ -40,7 +40,7 @@ def parse(text: str, chosen: variant.Variant) -> list[ggf.Record]:
     """
     text = text.strip("\ufeff\0 \t\r\n")
     records = [_checked(record) for record in _records(text, chosen)] if text else []
-    unreadable = [record for record in records if isinstance(record, ggf.Unreadable)]
+    unreadable = [record for record in records if isinstance(record, ggf.UnreadableGame)]
     if records and len(unreadable) == len(records):
         raise ValueError(
             unreadable[0].reason
@@ -90,7 +90,7 @@ def left_out(records: Sequence[ggf.Record]) -> str:
     """Returns a line on the games that cannot be read, by number and reason; "" if all can."""
     reasons: dict[str, list[int]] = {}
     for number, record in enumerate(records, start=1):
-        if isinstance(record, ggf.Unreadable):
+        if isinstance(record, ggf.UnreadableGame):
             reasons.setdefault(record.reason, []).append(number)
     parts = [
         f"{'game' if len(numbers) == 1 else 'games'} {_list_of(numbers)}: {reason}"
@@ -135,13 +135,13 @@ def _records(text: str, chosen: variant.Variant) -> Sequence[ggf.Record]:
 
 def _checked(record: ggf.Record) -> ggf.Record:
     """Returns a game; one without a first move that can be read is `Unreadable`."""
-    if isinstance(record, ggf.Unreadable):
+    if isinstance(record, ggf.UnreadableGame):
         return record
     if record.unread and not record.moves:
-        return ggf.Unreadable(record.unread)
+        return ggf.UnreadableGame(record.unread)
     is_passing = record.moves and set(record.moves) == {record.size**2}
     if is_passing and record.board == ggf.usual_start(variant.Variant(record.size)):
-        return ggf.Unreadable("no move in it, only passes")
+        return ggf.UnreadableGame("no move in it, only passes")
     return record
 
 
@@ -238,14 +238,14 @@ def _is_legal(moves: Sequence[int], rules: variant.Variant) -> bool:
 
 def _property_game(text: str, pairs: Sequence[tuple[str, str]]) -> ggf.Record:
     if not any(key in ("GM", "BO", "B", "W") for key, _ in pairs):
-        return ggf.Unreadable("neither the name of a game (GM[...]) nor a move in it")
+        return ggf.UnreadableGame("neither the name of a game (GM[...]) nor a move in it")
     name = next((value for key, value in pairs if key == "GM"), "")
     has_ggf_board = any(key == "BO" for key, _ in pairs)
     reader = sgf if name.strip().isdecimal() or not (name or has_ggf_board) else ggf
     try:
         return _without_moves(reader.game_of(pairs), "azo looks for B[...] and W[...]")
     except ValueError as error:
-        return ggf.Unreadable(str(error))
+        return ggf.UnreadableGame(str(error))
 
 
 def _headed_games(text: str, rules: variant.Variant) -> list[ggf.Record]:
@@ -254,7 +254,7 @@ def _headed_games(text: str, rules: variant.Variant) -> list[ggf.Record]:
     ends = [match.start() for match in matches[1:]] + [len(text)]
     headings: dict[str, str] = {}
     games: list[ggf.Record] = []
-    no_moves = ggf.Unreadable("no moves follow the headings")
+    no_moves = ggf.UnreadableGame("no moves follow the headings")
     for match, end in zip(matches, ends, strict=True):
         if match[1].lower() in headings:
             games.append(no_moves)
@@ -268,17 +268,17 @@ def _headed_games(text: str, rules: variant.Variant) -> list[ggf.Record]:
 
 def _headed_game(headings: dict[str, str], moves: str, rules: variant.Variant) -> ggf.Record:
     if "fen" in headings:
-        return ggf.Unreadable("a game from a start position in FEN is not supported")
+        return ggf.UnreadableGame("a game from a start position in FEN is not supported")
     names = (files.one_line(headings.get(x, ""), ggf.MAX_NAME) for x in ("black", "white"))
     return _without_moves(_of_moves(moves, rules, *names), "only a result follows the headings")
 
 
 def _of_row(row: dict[str, str], num_fields: int, names: Sequence[str], column: str) -> ggf.Record:
     if num_fields != len(names):
-        return ggf.Unreadable(f"{num_fields} fields, but there are {len(names)} columns")
+        return ggf.UnreadableGame(f"{num_fields} fields, but there are {len(names)} columns")
     winner = row.get(_CSV_WINNER, "").strip()
     if _CSV_WINNER in row and winner not in ("-1", "0", "1"):
-        return ggf.Unreadable(
+        return ggf.UnreadableGame(
             f"bad score: winner {winner!r} is none of 1 (black), -1 (white) and 0"
         )
     rules = variant.Variant()
@@ -299,7 +299,7 @@ def _each_problem(lines: Sequence[str], chosen: variant.Variant) -> Iterator[ggf
         try:
             yield _of_problem(obf.parse_line(line, number), chosen)
         except ValueError as error:
-            yield ggf.Unreadable(str(error))
+            yield ggf.UnreadableGame(str(error))
 
 
 def _of_problem(problem: obf.Problem, chosen: variant.Variant) -> ggf.GgfGame:

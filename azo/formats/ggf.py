@@ -58,13 +58,13 @@ class GgfGame:
 
 
 @dataclasses.dataclass(frozen=True)
-class Unreadable:
+class UnreadableGame:
     """The place of a game that azo cannot read, among the others of a text."""
 
     reason: str
 
 
-Record = GgfGame | Unreadable
+Record = GgfGame | UnreadableGame
 
 
 def usual_start(game: variant.Variant) -> notation.Board:

@@ -127,7 +127,7 @@ def _record(value: Mapping[str, Any], chosen: variant.Variant) -> ggf.Record:
         start = _start(holder, rules)
         actions, unread = _actions(_moves_of(value), rules.size)
     except ValueError as error:
-        return ggf.Unreadable(str(error))
+        return ggf.UnreadableGame(str(error))
     black, white = _players(holder)
     return ggf.GgfGame(
         rules.size, start, actions, black, white, is_reversed=rules.is_reversed, unread=unread

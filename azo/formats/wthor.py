@@ -27,7 +27,7 @@ def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.Record]:
     """Yields the games of a `.wtb` file as written; `names` are those of the players.
 
     A record with an impossible square or score, a last one that is cut short, and games that the
-    header announces but that are missing are `Unreadable`. ValueError if the header is cut short or
+    header announces but that are missing are `UnreadableGame`. ValueError if the header is cut short or
     announces another board size.
     """
     if len(content) < _HEADER_BYTES:
@@ -43,7 +43,7 @@ def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.Record]:
     for _, black, white, discs, exact_discs, squares in struct.iter_unpack("<3h2B60s", whole):
         squares = squares.rstrip(b"\0")
         if fault := _fault(squares, max(discs, exact_discs)):
-            yield ggf.Unreadable(fault)
+            yield ggf.UnreadableGame(fault)
             continue
         yield ggf.GgfGame(
             8,
@@ -57,9 +57,9 @@ def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.Record]:
             exact_empties=exact_empties,
         )
     if rest:
-        yield ggf.Unreadable(f"cut short, {rest} of {_RECORD_BYTES} bytes")
+        yield ggf.UnreadableGame(f"cut short, {rest} of {_RECORD_BYTES} bytes")
     elif num_games != num_whole:
-        yield ggf.Unreadable(f"the header says {num_games} games, but {num_whole} follow")
+        yield ggf.UnreadableGame(f"the header says {num_games} games, but {num_whole} follow")
 
 
 def _fault(squares: bytes, most_discs: int) -> str:

@@ -52,7 +52,7 @@ class Restriction(
 _Restrictions = Annotated[list[Restriction], pydantic.Field(max_length=2)]
 
 
-class Turns(NamedTuple):
+class AskedPositions(NamedTuple):
     """The positions that a query asks for."""
 
     game: live_game.LiveGame  # after all moves
@@ -88,7 +88,7 @@ class Query(
     terminate_id: str | None = None
     turn_numbers: _Turns | None = None
 
-    def positions(self, games: Mapping[str, variant.Variant]) -> Turns:
+    def positions(self, games: Mapping[str, variant.Variant]) -> AskedPositions:
         """Returns the positions to analyse.
 
         Turn 0 is the initial position, and each move as written begins the next one. Forced passes
@@ -112,7 +112,7 @@ class Query(
             if max(turns) > last:
                 raise ValueError(f"turn {max(turns)}, but the last one is {last}")
             asked = {turn: plies[turn] for turn in turns}
-            return Turns(game, asked, self._only(game, asked))
+            return AskedPositions(game, asked, self._only(game, asked))
         except QueryError as error:
             error.json["id"] = self.id
             raise

@@ -175,15 +175,15 @@ def _answer(
     numbers = tried if number is None else [number]
     for chosen in numbers:
         record = records[chosen - 1]
-        if isinstance(record, ggf.Unreadable):
+        if isinstance(record, ggf.UnreadableGame):
             continue
         try:
             game, stop = _opened(record, offered)
             break
         except ValueError as error:
-            records[chosen - 1] = ggf.Unreadable(str(error))
+            records[chosen - 1] = ggf.UnreadableGame(str(error))
     else:
-        if len(numbers) == 1 and isinstance(last := records[numbers[0] - 1], ggf.Unreadable):
+        if len(numbers) == 1 and isinstance(last := records[numbers[0] - 1], ggf.UnreadableGame):
             raise ValueError(last.reason)
         raise ValueError(
             f"none of the {len(records)} games can be opened: {game_texts.left_out(records)}"
@@ -206,11 +206,11 @@ def _answer(
 
 def _offered(record: ggf.Record, offered: Collection[variant.Variant]) -> ggf.Record:
     """Returns a game, `Unreadable` if there is no network for its rules."""
-    if isinstance(record, ggf.Unreadable) or _rules_of(record, offered) is not None:
+    if isinstance(record, ggf.UnreadableGame) or _rules_of(record, offered) is not None:
         return record
     name = f"{'reversed ' * record.is_reversed}{record.size}x{record.size}"
     names = ", ".join(game.name for game in offered)
-    return ggf.Unreadable(f"no network for {name}; there are networks for {names}")
+    return ggf.UnreadableGame(f"no network for {name}; there are networks for {names}")
 
 
 def _rules_of(record: ggf.GgfGame, offered: Collection[variant.Variant]) -> variant.Variant | None:
