@@ -164,7 +164,7 @@ def _replayer(
 def _usable(
     written: Sequence[ggf.Record], check: Callable[[ggf.GgfGame], object]
 ) -> list[ggf.Record]:
-    """Returns games of which those that `check` refuses are `UnreadableGame`; ValueError if all are."""
+    """Returns games, `UnreadableGame` if `check` refuses them; ValueError if it refuses all."""
     records: list[ggf.Record] = []
     for record in written:
         if isinstance(record, ggf.GgfGame):

@@ -27,8 +27,8 @@ def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.Record]:
     """Yields the games of a `.wtb` file as written; `names` are those of the players.
 
     A record with an impossible square or score, a last one that is cut short, and games that the
-    header announces but that are missing are `UnreadableGame`. ValueError if the header is cut short or
-    announces another board size.
+    header announces but that are missing are `UnreadableGame`. ValueError if the header is cut
+    short or announces another board size.
     """
     if len(content) < _HEADER_BYTES:
         raise ValueError(f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}")
