@@ -25,13 +25,27 @@ from azo.training import exported_network
 
 Result = TypeVar("Result")
 _MAX_REASON = 300  # characters of a message of another library
+_MAX_TRIES = 5  # of a write that signals interrupt
 
 
 def write(folder: pathlib.Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes arrays, none of them empty, into a new folder; OSError if it cannot be written."""
+    """Writes arrays, none of them empty, into a new folder; OSError if it cannot be written.
+
+    Tensorstore gives up where a signal interrupts the opening of a file, as network file systems
+    let it. The folder is then written again.
+    """
     args = ocp.args.StandardSave(dict(arrays))
-    with _open() as checkpointer:
-        _call(lambda: checkpointer.save(folder.absolute(), args))
+    for rest in reversed(range(_MAX_TRIES)):
+        try:
+            with _open() as checkpointer:
+                return _call(lambda: checkpointer.save(folder.absolute(), args))
+        except OSError as error:
+            if error.errno != errno.EINTR or not rest:
+                raise
+            # Orbax fills a folder with a longer name first.
+            for partial in folder.parent.glob(f"{folder.name}*"):
+                files.remove_folder(partial, folder.parent)
+    return None
 
 
 def read(
@@ -68,14 +82,14 @@ def _call(action: Callable[[], Result]) -> Result:
         try:
             result = action()
         except Exception as error:  # each library of Orbax has its own
-            reason = _reason(error)
+            number, reason = _cause(error)
         else:
             sys.unraisablehook = report
             return result
     # Tasks and threads of Orbax that failed with it would print their tracebacks later.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    raise OSError(errno.EIO, reason)
+    raise OSError(number, reason)
 
 
 def _report_unless_closed(report: Callable[[Any], object], error: Any) -> None:
@@ -113,8 +127,10 @@ def _without_leaks() -> Iterator[None]:
         ts.experimental_collect_matching_metrics = collect
 
 
-def _reason(error: Exception) -> str:
-    """Returns the reason of an error of a library, at most a line of it."""
+def _cause(error: Exception) -> tuple[int, str]:
+    """Returns number and reason of an error of a library, the reason on one line."""
     code = re.search(r"os_error_code='(\d+)'", str(error))
-    text = os.strerror(int(code[1])) if code else getattr(error, "strerror", None) or str(error)
-    return files.one_line(text, _MAX_REASON) or type(error).__name__
+    if code:
+        return int(code[1]), os.strerror(int(code[1]))
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return getattr(error, "errno", None) or errno.EIO, files.one_line(text, _MAX_REASON)

@@ -96,6 +96,21 @@ class PseudoTerminal:
 
         self._wait(is_so, text)
 
+    def read_for(self, seconds):
+        """Reads what the command writes in some seconds, or until it ends."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self._read():
+            pass
+
+    def read_to_end(self):
+        """Reads until the command has ended."""
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while self.process.poll() is None:
+            self._read()
+            assert time.monotonic() < deadline, f"no end of the command:\n{self.lines}"
+        while self._read_now():
+            pass
+
     @property
     def is_cursor_hidden(self):
         """Whether a progress display has left the cursor hidden."""
@@ -111,6 +126,12 @@ class PseudoTerminal:
     def _read(self):
         """Reads what the command has written; returns whether there may be more."""
         if select.select([self._terminal], [], [], 0.1)[0]:
+            return self._read_now()
+        return True
+
+    def _read_now(self):
+        """Reads what the command has written; returns whether there was something."""
+        if select.select([self._terminal], [], [], 0)[0]:
             written = b""
             with contextlib.suppress(OSError):  # EIO: no process has the terminal any more
                 written = os.read(self._terminal, 65536)
@@ -118,4 +139,4 @@ class PseudoTerminal:
             self.output += written
             self._parser.feed(written)
             return bool(written)
-        return True
+        return False

@@ -217,8 +217,7 @@ def _wrong(outcome: Outcome, kind: str, call: str, folder: pathlib.Path) -> list
     if code not in (0, 2):
         return [f"ended with {code}"]
     wrong = []
-    is_repeated = kind != "EINTR" or "state.orbax-checkpoint" not in call  # tensorstore gives up
-    if kind in HARMLESS and is_repeated and (code or error):
+    if kind in HARMLESS and (code or error):
         wrong.append(f"not harmless: {code}, {error!r}")
     if "Traceback" in error:
         wrong.append(f"a traceback: {error}")
