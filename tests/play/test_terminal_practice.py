@@ -132,7 +132,7 @@ def test_a_move_with_few_visits_is_not_kept_as_a_good_one(tmp_path, clock):
             "values": {d6: 0.1, f4: 0.1, f6: 0.09},
         }
     }  # fmt: skip
-    practised(path, "analyse", "keep", evaluations=lost, moves="f5f4", sides="white")
+    practised(path, "analyse", "keep", evaluations=lost, moves="f5f6", sides="white")
     (card,) = deck.Deck(path).cards()
     assert set(card.losses) == {"d6", "f6"}
 
