@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any
 
+import jax
+
 
 def short(value: Any) -> str:
     """Returns an object with the types and shapes of its arrays in place of their entries."""
@@ -11,8 +13,7 @@ def short(value: Any) -> str:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         parts = (f"{f.name}={short(getattr(value, f.name))}" for f in dataclasses.fields(value))
         return f"{type(value).__name__}({', '.join(parts)})"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{name!r}: {short(x)}' for name, x in value.items())}}}"
-    if isinstance(value, list | tuple) and len(value) > 4:
-        return f"{type(value).__name__} of {len(value)}"
+    if isinstance(value, dict | list | tuple):
+        leaves = jax.tree.leaves(value)
+        return f"<{len(leaves)} arrays, {sum(getattr(x, 'size', 1) for x in leaves):,} numbers>"
     return repr(value)
