@@ -49,8 +49,11 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
     if config.kind != "patterns":
         return construct(import_paths.load("network.kind", config.kind), game, config)
     size, num_columns = game.board_shape
-    if size != num_columns:
-        raise ValueError(f"patterns need a square board, not {size} x {num_columns}")
+    if size != num_columns or size < 4:
+        found = f"{size} x {num_columns}"
+        raise ValueError(
+            f"network.kind 'patterns' needs a square board of at least 4 rows, not {found}"
+        )
     if config.patterns.has_move_counts and not isinstance(game, variant.Variant):
         raise ValueError(f"has_move_counts is for Othello, not {game.name}")
     return construct(pattern_network.PatternNetwork, game, config)
