@@ -63,12 +63,12 @@ def summary(analysis: game_analysis.GameAnalysis, rating: int | None = None) -> 
     for name, is_black in (("Black", True), ("White", False)):
         side = analysis.summary(is_black=is_black)
         marks = ", ".join(f"{count} {mark}" for mark, count in side.num_marks.items())
-        is_exact = side.loss_discs == side.exact_loss_discs
-        total = f"{'' if is_exact else 'about '}{side.loss_discs:.0f} discs lost"
-        solved = "" if is_exact else f", {side.exact_loss_discs:.0f} of them where solved"
+        exact = side.exact_loss_discs
+        total = f"{side.loss_discs:.0f} disc{'s' * (side.loss_discs != 1)} lost"
+        if side.loss_discs != exact:
+            total = f"about {total}" + f", {exact:.0f} of them in solved positions" * (exact > 0)
         yield (
-            f"{name}: accuracy {side.accuracy:.0%} of {side.num_choices} choices, {marks};"
-            f" {total}{solved}."
+            f"{name}: accuracy {side.accuracy:.0%} of {side.num_choices} choices, {marks}; {total}."
         )
     yield "Largest losses:" if analysis.losses else "No move lost anything."
     for position in analysis.losses:
