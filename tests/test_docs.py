@@ -9,7 +9,6 @@ import pytest
 
 from azo import __main__
 from azo.cli import command_line
-from azo.lab import supervised_data
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
 PAGES = sorted(
@@ -20,10 +19,7 @@ PAGES = sorted(
 NOTEBOOK = sorted((REPOSITORY / "docs" / "notebook").glob("*.md"))  # its commands are of their day
 CONFIGS = sorted((REPOSITORY / "configs").rglob("*.toml"))
 SHORT_FORMS = REPOSITORY / "CHANGELOG.md"  # names flags without required arguments
-PLACEHOLDERS = {
-    **{"SEED": "0", "N": "1", "LEVEL": "1"},
-    "MODULE:CLASS": "examples.connect_four:ConnectFour",
-}
+PLACEHOLDERS = {"SEED": "0", "N": "1", "LEVEL": "1"}
 
 
 def _name(path):
@@ -60,8 +56,6 @@ def test_commands_of_the_pages_have_valid_flags(path, monkeypatch):
 
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setattr(command_line, "parse", parse_only)
-    # It reads the folders of runs, which pages only name.
-    monkeypatch.setattr(supervised_data, "check", lambda settings, typed: settings)
     for name, *flags in _commands(path.read_text()):
         assert name in __main__.COMMANDS, f"azo {name}"
         if flags in ([], ["--help"]):

@@ -19,7 +19,6 @@ the figures are in FOLDER/metrics.jsonl. Ctrl-C ends training after the current 
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Any
 
 from azo.cli import command_line
 from azo.games import registry
@@ -49,15 +48,12 @@ def _check_new(folder: pathlib.Path) -> None:
 def load(argv: Sequence[str]) -> supervised_data.SuperviseConfig:
     """Returns the settings of `--config FILE` and flags; raises ValueError with one line."""
     kind = supervised_data.SuperviseConfig
-    return command_line.parse(
+    settings, typed = command_line.parse(
         kind,
         argv,
         prog="azo supervise",
         description=__doc__,
         load_file=lambda path: validation.load(kind, path, "settings") if path else None,
-        finish=_checked,
+        finish=lambda kind, flags: (command_line.validated(kind, flags), flags.typed),
     )
-
-
-def _checked(kind: type[supervised_data.SuperviseConfig], flags: command_line.Flags) -> Any:
-    return supervised_data.check(command_line.validated(kind, flags), flags.typed)
+    return supervised_data.check(settings, typed)

@@ -9,6 +9,7 @@ the names that they use in their modules.
 
 import dataclasses
 import functools
+import inspect
 import itertools
 import sys
 import threading
@@ -164,12 +165,21 @@ def jit(
     options: Any = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     if function is None:
         return functools.partial(jit, **options)
+    # A static argument may be given by its place or by its name.
+    parameters = list(inspect.signature(function).parameters.values())
+    names = {*static_argnames, *(parameters[place].name for place in static_argnums)}
+    places = [
+        place
+        for place, parameter in enumerate(parameters)
+        if parameter.name in names and parameter.kind is not parameter.KEYWORD_ONLY
+    ]
+    options = {"static_argnums": tuple(places), "static_argnames": tuple(sorted(names))}
     programs: dict[Version, Any] = {}
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        static = [args[place] for place in static_argnums if place < len(args)]
-        static += [named[name] for name in static_argnames if name in named]
+        static = [args[place] for place in places if place < len(args)]
+        static += [named[name] for name in names if name in named]
         static += itertools.chain.from_iterable(map(_static_parts, (*args, *named.values())))
         now = version(function, *map(_code_of, static))
         if now not in programs:
