@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import pydantic
+
 from azo.games import othello, protocol, registry
 from azo.lab import ladder, players
 from azo.learning import network
@@ -64,12 +66,18 @@ def _file_for(name: str) -> pathlib.Path:
     return _ANY
 
 
+class _TypedGame(pydantic.BaseModel):
+    """The section of a game alone, so that messages name it."""
+
+    game: registry.GameConfig
+
+
 def _game_of(settings: config.Config, typed: Mapping[str, Any]) -> registry.GameConfig:
     """Returns the game of settings with what was typed; a game of another name begins afresh."""
     own = {name[5:]: value for name, value in typed.items() if name.startswith("game.")}
     is_other = own.get("name", settings.game.name) != settings.game.name
     old = {} if is_other else settings.game.model_dump()
-    return validation.validate(registry.GameConfig, old | own, None)
+    return validation.validate(_TypedGame, {"game": old | own}, None).game
 
 
 def _changes(

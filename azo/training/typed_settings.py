@@ -161,6 +161,8 @@ def _is_met(settings: Any, needs: setting_types.Needs) -> bool:
 def _remedy(needs: setting_types.Needs, show: Show) -> str:
     if needs.values:
         first, *others = needs.values
+        if first is None or first == ():
+            return "leave one of them out"
         return f"it needs {' or '.join([show(needs.setting, first), *map(text, others)])}"
     names = [needs.setting, *(one.setting for one in needs.alternatives)]
     return f"it needs another value of {' or '.join(names)}"

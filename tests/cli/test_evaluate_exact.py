@@ -107,7 +107,7 @@ def test_errors_in_exact_sets_are_reported(net, othello_net, tmp_path, capsys, a
 
 
 def test_an_engine_with_exact_leaves_finds_all_results_and_best_moves(capsys):
-    settings = {"has-proofs": False, "score-share": 0.9, "prior-temperature": 10.0}
+    settings = {"has-proofs": False, "prior-temperature": 10.0}
     flags = [f"--engine.{name}={value}" for name, value in settings.items() if value is not False]
     flags += ["--engine.no-has-proofs", "--limit", 8]
     assert main("engine:zero-fast6:200", "--exact", "random:8", *flags) == 0

@@ -50,7 +50,9 @@ COMMANDS = {
     "tournament": "tournament players.toml --folder new",
     "train --run.start-from": "train --run.folder new --run.start-from X",
     "train --selfplay.teacher": "train --run.folder new --selfplay.teacher X",
-    "train --evaluation.opponent": "train --run.folder new --evaluation.every 1 --evaluation.opponent X",
+    "train --evaluation.opponent": (
+        "train --run.folder new --evaluation.every 1 --evaluation.opponent X"
+    ),
     "supervise --source runs": "supervise X --source runs --folder new",
     "supervise --start": "supervise --source random --folder new --num-games 64 --start X",
     "supervise --player": "supervise --source search --folder new --player X",
