@@ -173,7 +173,7 @@ def test_a_command_reports_a_sync_that_failed(
 
 
 def write_deck(path):
-    deck.Deck(path).write([])
+    deck.Deck(path).add([])
 
 
 def write_book(path):
