@@ -160,7 +160,8 @@ def jit(
 ) -> Any:
     """Compiles a function as `jax.jit` does, with or without options.
 
-    It is compiled again if its code has changed, or that of a static argument or part.
+    It is compiled again if its code has changed, or that of a static argument or part. The result
+    has `num_programs()`, how many programs are compiled.
     """
     options: Any = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     if function is None:
@@ -189,6 +190,10 @@ def jit(
             programs[now] = jax.jit(_copy(function), **options)  # JAX keeps traces by function
         return programs[now](*args, **named)
 
+    def num_programs() -> int:
+        return sum(program._cache_size() for program in programs.values())
+
+    call.num_programs = num_programs  # type: ignore[attr-defined]
     return call
 
 

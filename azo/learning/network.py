@@ -49,10 +49,14 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
     if config.kind != "patterns":
         return construct(import_paths.load("network.kind", config.kind), game, config)
     size, num_columns = game.board_shape
-    if size != num_columns or size < 4:
-        found = f"{size} x {num_columns}"
+    if size != num_columns:
         raise ValueError(
-            f"network.kind 'patterns' needs a square board of at least 4 rows, not {found}"
+            f"network.kind 'patterns' needs a square board, not {size} x {num_columns}"
+        )
+    if config.patterns.set != "small" and size < 4:
+        raise ValueError(
+            f"network.patterns.set {config.patterns.set!r} needs at least 4 rows, not {size}:"
+            " set 'small'"
         )
     if config.patterns.has_move_counts and not isinstance(game, variant.Variant):
         raise ValueError(f"has_move_counts is for Othello, not {game.name}")

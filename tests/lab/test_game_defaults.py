@@ -74,7 +74,7 @@ def test_what_is_typed_stays_and_is_refused_if_it_does_not_fit(tmp_path, monkeyp
     tower = ["--network.num-blocks", "1", "--network.kind", "residual"]
     settings = train.load(["--game.name", "mine:Small", *tower, "--selfplay.num-games", "32"])
     assert (settings.network.num_blocks, settings.selfplay.num_games) == (1, 32)
-    with pytest.raises(ValueError, match="a square board of at least 4 rows, not 3 x 3"):
+    with pytest.raises(ValueError, match="needs at least 4 rows, not 3: set 'small'"):
         train.main(["--game.name", "mine:Small", "--network.kind", "patterns"])
     with pytest.raises(ValueError, match="has no solver"):
         train.load(["--game.name", "mine:Small", "--endings.adjudicate-empties", "4"])

@@ -94,10 +94,10 @@ def test_a_rating_compiles_no_search_after_that_of_other_weights():
     of_run = run_matches.RunMatches(settings, game)
     first, second = (network.init(game, settings.network, jax.random.key(seed)) for seed in (1, 2))
     of_run.compile_ratings(types.SimpleNamespace(variables=lambda: first))
-    compiled = backends._choose._cache_size()
+    compiled = backends._choose.num_programs()
     player = of_run.player(second, settings.ratings.num_simulations)
     assert 3 < of_run.yardstick._discs_lost(player, jax.random.key(0)) < 15
-    assert backends._choose._cache_size() == compiled
+    assert backends._choose.num_programs() == compiled
 
 
 def test_a_game_without_a_ladder_is_reported_before_training():
