@@ -23,7 +23,7 @@ def test_a_game_is_told_from_the_players_own_side(open_page, port, size):
     _play(visit, 4)
     visit.press("#hint")
     visit.wait_until("document.getElementById('people').textContent !== ''")
-    assert re.fullmatch(r"You are (ahead|behind) by \d+\.\d|Even", visit.text("#headline"))
+    assert re.fullmatch(r"You are (ahead|behind) by about \d+|Even", visit.text("#headline"))
     said = re.fullmatch(r"Players rated 1800 win from here about (\d+)%", visit.text("#people"))
     assert 20 <= int(said[1]) <= 80  # eight plies decide nothing between people
     visit.page.select_option("#level", "human:2200")
@@ -165,7 +165,7 @@ def test_a_mistake_its_text_and_five_moves_are_in_sight(review):
 def test_a_phone_goes_to_the_reasons(review):
     visit = review
     visit.press(visit.page.locator("#mistakes button", has_text="41 h7"))
-    visit.wait_for("#reasons", "White plays g4 itself.")
+    visit.wait_for("#reasons", "White plays g4, which Black missed.")
     visit.press("#why")
     assert visit.is_on_screen("#reasons li >> nth=0")
     assert visit.is_on_screen("#lesson")

@@ -142,7 +142,11 @@ STEPS = (
         r"white \(O\) to move .* move discs wins .*",
         keys=(("", f"{GAME}\n{CTRL_D}"),),
     ),
-    Step("analyse lost.ggf", r"lost\.ggf: there is no such file, and as text: cannot read", 2),
+    Step(
+        "analyse lost.ggf",
+        r"lost\.ggf: there is no such file, and as text: cannot read 'lost\.ggf' after 0 moves: .*",
+        2,
+    ),
     Step(f"analyse game.ggf {ENDLESS}", r"positions .* 0% -:--:--", 130, ((ZERO, CTRL_C),)),
     Step(
         "solve ffo.obf --max-empties 18 --skip-larger --every-move",
