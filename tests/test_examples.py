@@ -59,8 +59,10 @@ def test_an_own_network_is_trained(tmp_path):
     flags = ("--num-iterations", "4", "--folder", str(tmp_path / "run"))
     lines = output_of("examples/own_network.py", *flags)
     assert re.search(r"^value of the start: [+-]\d", lines, re.MULTILINE)
-    with pytest.raises(ValueError, match="there is no module 'own_network': install it"):
+    with pytest.raises(ValueError, match="give --allow-import own_network:Attention"):
         azo.load_network(tmp_path / "run")
+    with pytest.raises(ValueError, match="there is no module 'own_network': install it"):
+        azo.load_network(tmp_path / "run", allow_imports=["own_network:Attention"])
 
 
 def test_the_loggers_get_the_numbers_of_each_event(monkeypatch):
@@ -94,6 +96,9 @@ def test_connect_four_is_learned_by_import_path_and_beats_random_moves(tmp_path)
     shown = output_of("-m", "examples.connect_four", *flags)
     settings = json.loads((tmp_path / "run" / "settings.json").read_text())
     assert settings["game"]["name"] == "examples.connect_four:ConnectFour"
-    assert shown.startswith("connect_four in ")
+    assert shown.splitlines()[:2] == [
+        "game connect_four: settings of tictactoe, a tower of 1 block of 32 channels",
+        f"connect_four in {tmp_path / 'run'}",
+    ]
     scores = [float(x) for x in re.findall(r"against random: .*\(score (\d\.\d+)", shown)]
     assert scores[-1] > 0.8

@@ -47,7 +47,8 @@ def load(path: pathlib.Path | None, typed: Mapping[str, Any]) -> tuple[config.Co
     said = [f"{name} {typed_settings.text(value)}" for name, value in changes.items()]
     if settings.network.kind == "residual":
         shape = settings.network
-        said.insert(0, f"a tower of {shape.num_blocks} blocks of {shape.num_channels} channels")
+        blocks = f"{shape.num_blocks} block{'s' * (shape.num_blocks != 1)}"
+        said.insert(0, f"a tower of {blocks} of {shape.num_channels} channels")
     if "run.folder" not in typed:
         said.append(f"folder {settings.run.folder}")
     source = path or file.relative_to(shipped_files.CONFIGS).with_suffix("")

@@ -5,6 +5,7 @@
 // grade "good", another one "again", and comes back on the same day. `azo play` has the same deck.
 
 import { idOf, lastTime, read, soundOrNull } from "./cards.js";
+import * as versions from "./versions.js";
 
 const DECK = "azo-deck";
 const DAMAGED = "azo-deck.damaged";
@@ -87,8 +88,7 @@ export function cards() {
   return [...latest.cards].sort((one, two) => dueTime(one) - dueTime(two));
 }
 
-/** Changes the deck while no other tab does, as far as the browser has locks. */
-const changed = async (change) => (navigator.locks ? navigator.locks.request(DECK, change) : change());
+const changed = (change) => versions.changed(DECK, change);
 
 /** Keeps a damaged deck under another name, and goes on with its sound cards. */
 function keepAside(text, sound, refused) {
