@@ -6,6 +6,7 @@ import pytest
 from support.web_visit import IS_OVER
 
 _by_size = pytest.mark.parametrize("size", ["notebook", "wide", "phone", "aside"])
+_LAST_SHOWN = "document.getElementById('lines-place').getBoundingClientRect().bottom"
 _IS_AZOS_ANSWER = "/^Your move/.test(document.getElementById('status').textContent)"
 
 
@@ -156,8 +157,11 @@ def test_a_mistake_its_text_and_five_moves_are_in_sight(review):
         for selector in ("#board", "#lesson"):
             assert visit.is_on_screen(selector)
         rows = visit.page.locator("#lines tbody tr")
+        shown = visit.page.evaluate(_LAST_SHOWN)
         for row in range(min(5, rows.count())):
             assert visit.is_on_screen(rows.nth(row)), row
+            box = rows.nth(row).bounding_box()
+            assert box["y"] + box["height"] <= shown + 1, row
         assert visit.is_on_screen("#analyse")
         assert not visit.page.is_visible("#why")
 
