@@ -169,7 +169,8 @@ def end_process(code: int) -> NoReturn:
             sys.stdout.flush()
         os.kill(os.getpid(), number)
     others = set(threading.enumerate()) - {threading.current_thread()}
-    if _caught_signals and any(not thread.daemon for thread in others):
+    # An interrupted command ends here: at exit JAX waits for its compilation, and no thread runs.
+    if _caught_signals and (code or any(not thread.daemon for thread in others)):
         _exit(code)
     if code or _caught_signals:  # libraries wait for their own threads, also at exit
         _exit_codes.append(code)

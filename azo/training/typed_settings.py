@@ -162,7 +162,7 @@ def _remedy(needs: setting_types.Needs, show: Show) -> str:
     if needs.values:
         first, *others = needs.values
         if first is None or first == ():
-            return "leave one of them out"
+            return f"it needs no {show(needs.setting, ())}"
         return f"it needs {' or '.join([show(needs.setting, first), *map(text, others)])}"
     names = [needs.setting, *(one.setting for one in needs.alternatives)]
     return f"it needs another value of {' or '.join(names)}"
