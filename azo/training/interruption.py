@@ -168,13 +168,12 @@ def end_process(code: int) -> NoReturn:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
         os.kill(os.getpid(), number)
-    others = set(threading.enumerate()) - {threading.current_thread()}
-    # An interrupted command ends here: at exit JAX waits for its compilation, and no thread runs.
-    if _caught_signals and (code or any(not thread.daemon for thread in others)):
+    # After a signal all is saved. At exit JAX would wait for compilations, and no thread runs then.
+    if _caught_signals:
         _exit(code)
-    if code or _caught_signals:  # libraries wait for their own threads, also at exit
+    if code:  # libraries wait for their own threads, also at exit
         _exit_codes.append(code)
-        last = threading.Timer(_GRACE if _caught_signals else _GRACE_OF_ERRORS, _exit, [code])
+        last = threading.Timer(_GRACE_OF_ERRORS, _exit, [code])
         last.daemon = True
         with contextlib.suppress(RuntimeError):  # no thread can be started
             last.start()

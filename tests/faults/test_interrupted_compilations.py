@@ -42,10 +42,11 @@ def terminal(tmp_path):
     shutil.rmtree(tmp_path / "programs", ignore_errors=True)
 
 
-def _assert_left(terminal, code):
+def _assert_left(terminal):
     """The command has ended without a traceback, a bar or a hidden cursor."""
-    assert terminal.process.returncode == code, terminal.lines
     shown = "\n".join(terminal.lines)
+    # The first Ctrl-C may have ended a run that had nothing to save yet.
+    assert terminal.process.returncode == (0 if "nothing to save" in shown else 130), shown
     assert "Traceback" not in shown
     assert "━" not in shown
     assert not terminal.is_cursor_hidden
@@ -62,7 +63,7 @@ def test_a_second_ctrl_c_ends_a_run_that_compiles(terminal):
     opened.press(pseudo_terminal.CTRL_C)
     opened.read_to_end()
     assert time.monotonic() - start < _SECONDS_TO_END
-    _assert_left(opened, 130)
+    _assert_left(opened)
 
 
 @pytest.mark.faults
@@ -89,4 +90,4 @@ def test_two_ctrl_c_end_a_command_at_any_moment(terminal, words, seconds):
     assert time.monotonic() - start < _SECONDS_TO_END
     # 0 if all was done; Python itself reports an interruption before the first line of azo runs.
     if opened.process.returncode not in (0, -2, 1):
-        _assert_left(opened, 130)
+        _assert_left(opened)
