@@ -93,7 +93,7 @@ def parse(
     to standard error. `finish` makes the result from the class and its flags.
     """
     names = _names_of_flags(kind)
-    flags, default, path = [*_flag_names(kind), "--help"], None, None
+    flags, default, path = [*names, "--help"], None, None
     if opens_networks:
         argv = _allow_imports(kind, argv)
         flags = [_ALLOW_IMPORT, *flags]
@@ -318,11 +318,6 @@ def _nearest_flag(name: str, flags: Sequence[str]) -> str:
     in_section = [flag for flag in flags if flag.startswith(section)]
     groups = dict.fromkeys(flag.partition(".")[0] + ".*" * ("." in flag) for flag in flags)
     return f"There are: {', '.join(in_section or groups)}"
-
-
-def _flag_names(kind: type[pydantic.BaseModel]) -> list[str]:
-    """Returns the flags of settings."""
-    return list(_names_of_flags(kind))
 
 
 def _names_of_flags(kind: type[pydantic.BaseModel], prefix: str = "") -> dict[str, str]:

@@ -4,7 +4,6 @@ A settings file is for one game. Parts of it do not fit another one: the exact s
 ladder are for Othello, a network is for boards of some shape. What was typed itself stays.
 """
 
-import operator
 import pathlib
 import re
 from collections.abc import Mapping
@@ -39,7 +38,7 @@ def load(path: pathlib.Path | None, typed: Mapping[str, Any]) -> tuple[config.Co
     changes = {
         name: value
         for name, value in _changes(settings, typed, game).items()
-        if name not in typed and _value(settings, name) != value
+        if name not in typed and typed_settings.value_of(settings, name) != value
     }
     for name, value in {"game": chosen, **changes}.items():
         settings = typed_settings.replaced(settings, name, value)
@@ -87,7 +86,7 @@ def _changes(
     """Returns the settings that do not fit a game, with values that do."""
 
     def wanted(name: str) -> Any:
-        return typed.get(name, _value(settings, name))
+        return typed.get(name, typed_settings.value_of(settings, name))
 
     rows, columns = game.board_shape
     most_plies = min(rows * columns, game.max_plies) - 1
@@ -141,7 +140,3 @@ def _fits(settings: config.Config, game: protocol.Game) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _value(settings: config.Config, name: str) -> Any:
-    return operator.attrgetter(name)(settings)

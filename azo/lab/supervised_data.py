@@ -3,7 +3,6 @@
 Errors in files or settings are ValueErrors that name the place.
 """
 
-import operator
 import pathlib
 import sys
 from collections.abc import Collection
@@ -119,7 +118,7 @@ def _as_run(settings: SuperviseConfig, typed: Collection[str]) -> SuperviseConfi
     own = [name for name in typed if name.startswith(("network.", "learner."))]
     untyped = settings
     for name in own:
-        value = operator.attrgetter(name)(default)
+        value = typed_settings.value_of(default, name)
         untyped = typed_settings.replaced(untyped, name, value)
     changes = {"game": run.game, "search": run.search}
     if untyped.network == default.network:
@@ -129,7 +128,7 @@ def _as_run(settings: SuperviseConfig, typed: Collection[str]) -> SuperviseConfi
         changes["learner"] = run.learner.model_copy(update=kept)
     changed = settings.model_copy(update=changes)
     for name in own:
-        value = operator.attrgetter(name)(settings)
+        value = typed_settings.value_of(settings, name)
         changed = typed_settings.replaced(changed, name, value)
     return validation.validate(SuperviseConfig, changed.model_dump(), None)
 

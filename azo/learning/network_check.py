@@ -20,17 +20,7 @@ _NOISE = 0.3  # added to fresh parameters, since many are 0 and hide what depend
 def check_network(
     network_or_settings: Callable[..., Any] | network.NetworkConfig, game: protocol.Game
 ) -> tuple[network.Network, network.Variables, jax.Array]:
-    """Checks that a network keeps the promises of `azo.Network`, in some seconds.
-
-        azo.check_network(MyNetwork, azo.TicTacToe())
-
-    Args:
-      network_or_settings: a subclass of `azo.Network`, a function that makes one, or the section
-        `network` of a run's settings, such as `azo.load_network(folder).settings.network`.
-      game: whose positions it evaluates.
-
-    Raises:
-      ValueError: One line: the promise that is broken, and what was found.
+    """Checks all that `azo.check_network` does but the speed: see `training/network_speed.py`.
 
     Returns the network, variables with noise, and planes of some positions.
     """

@@ -40,7 +40,7 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 _LINE = "stopping after the present computation; Ctrl-C again ends at once"
 _caught_signals: list[int] = []  # since the process began
 _ending_signals: list[int] = []  # those of them that no command has caught
-_exit_codes: list[int] = []  # of this process, once it ends
+_exit_codes: list[int] = []  # of this process, once it ends after an error
 _unhandled: socket.socket | None = None  # has one byte, its number, for each signal
 _displays: list[rich.live.Live] = []  # on the terminal
 
@@ -161,14 +161,13 @@ def cleared_at_end(live: rich.live.Live) -> Iterator[None]:
 def end_process(code: int) -> NoReturn:
     """Ends the process of a command; after a signal at once, even if threads still compute.
 
-    Python would wait for them. A signal that ends a command which does not catch it ends the
-    process as if it had no handler.
+    Python would wait for them, and JAX for its compilations while no thread runs. A signal that
+    ends a command which does not catch it ends the process as if it had no handler.
     """
     if _ending_signals and code == 128 + (number := _ending_signals[-1]):
         with contextlib.suppress(OSError):
             sys.stdout.flush()
         os.kill(os.getpid(), number)
-    # After a signal all is saved. At exit JAX would wait for compilations, and no thread runs then.
     if _caught_signals:
         _exit(code)
     if code:  # libraries wait for their own threads, also at exit
@@ -181,7 +180,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def _leave() -> None:
-    """Ends an interrupted process before Python ends its libraries, which may compute for long."""
+    """Ends a process that has failed before Python ends its libraries, which may wait for long."""
     if _exit_codes:
         _flush()
         os._exit(_exit_codes[-1])

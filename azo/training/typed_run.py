@@ -3,7 +3,6 @@
 The rules for settings of all commands are in `typed_settings`.
 """
 
-import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -41,7 +40,8 @@ def apply(
     stages = [*_stages(changed)]
     notes = []
     for name in typed:
-        value, of_stages = _value(changed, name), [_value(stage, name) for stage in stages]
+        value = typed_settings.value_of(changed, name)
+        of_stages = [typed_settings.value_of(stage, name) for stage in stages]
         shown = show(name, value)
         for place, values in planned.items():
             if _distinct(values.get(name, ()), value):
@@ -56,7 +56,8 @@ def apply(
             notes.append(f"{shown} is the peak of schedule {schedule!r}; {constant} keeps it")
     new = ", ".join(show(name, typed[name]) for name in typed if name in config.Config.LIMITS)
     for name in limits:
-        old = [_value(settings, name), *(x for one in planned.values() for x in one.get(name, ()))]
+        left_out = (value for one in planned.values() for value in one.get(name, ()))
+        old = [typed_settings.value_of(settings, name), *left_out]
         if others := _distinct(old, None):
             notes.append(f"{new} replaces the recipe's {name} {others}")
     notes += typed_settings.check(stages, [name for name in typed if name not in _LISTS], show)
@@ -81,7 +82,7 @@ def _without(
         if place in kept:
             continue
         values, entries = planned.setdefault(word, {}), []
-        for entry in _value(settings, place):
+        for entry in typed_settings.value_of(settings, place):
             for name in names & entry.set.keys():
                 values.setdefault(name, []).append(entry.set[name])
             own = {name: value for name, value in entry.set.items() if name not in names}
@@ -99,10 +100,6 @@ def _stages(settings: config.Config) -> Iterator[config.Config]:
         for generation in sorted({0, *(entry.start for entry in entries)}):
             for share in sorted({0.0, *(entry.share for entry in entries)}):
                 yield config.scheduled(phase, generation, share)
-
-
-def _value(settings: config.Config, name: str) -> Any:
-    return operator.attrgetter(name)(settings)
 
 
 def _distinct(values: Iterable[Any], *known: Any) -> str:

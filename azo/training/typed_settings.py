@@ -58,6 +58,11 @@ def leaves(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def value_of(settings: Any, name: str) -> Any:
+    """Returns the value of a setting, by its full name."""
+    return operator.attrgetter(name)(settings)
+
+
 def replaced(settings: Any, name: str, value: Any) -> Any:
     """Returns settings with one replaced, by its full name, without a check."""
     section, _, own = name.partition(".")
@@ -118,7 +123,7 @@ def check(stages: Sequence[Any], typed: Collection[str], show: Show = as_flag) -
     kind, notes = type(stages[0]), []
     table, reasons = needs_of(kind), reasons_of(kind)
     for name in typed:
-        value = operator.attrgetter(name)(stages[0])
+        value = value_of(stages[0], name)
         if name in reasons:
             raise ValueError(f"{show(name, value)} has no effect: {reasons[name]}")
         unmet = [_first_unmet(stage, table.get(name, ())) for stage in stages]
@@ -126,7 +131,7 @@ def check(stages: Sequence[Any], typed: Collection[str], show: Show = as_flag) -
         if not lacking:
             continue
         needs, stage = lacking[0]
-        found = show(needs.setting, operator.attrgetter(needs.setting)(stage))
+        found = show(needs.setting, value_of(stage, needs.setting))
         if None not in unmet:
             remedy = _remedy(needs, show)
             raise ValueError(f"{show(name, value)} has no effect with {found}: {remedy}")
@@ -153,7 +158,7 @@ def _first_unmet(settings: Any, table: Iterable[setting_types.Needs]) -> setting
 
 
 def _is_met(settings: Any, needs: setting_types.Needs) -> bool:
-    value = operator.attrgetter(needs.setting)(settings)
+    value = value_of(settings, needs.setting)
     is_met = value in needs.values if needs.values else value not in needs.excluded
     return is_met or any(_is_met(settings, one) for one in needs.alternatives)
 

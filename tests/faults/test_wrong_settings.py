@@ -26,7 +26,7 @@ def _flags(rng):
     parse = command_line.parse
 
     def parse_wrong(kind, argv, **options):
-        names = command_line._flag_names(kind) + ["--config"] * ("load_file" in options)
+        names = [*command_line._names_of_flags(kind), *["--config"] * ("load_file" in options)]
         words = []
         for _ in range(rng.randrange(1, 4)):
             words.append(rng.choice([*names, "--help-me"]))

@@ -148,8 +148,6 @@ class Query(
                 raise _wrong("initialStones", "there is an initialPosition too: leave one out")
             try:
                 start = _with_stones(self.initial_stones, rules.size)
-            except QueryError:
-                raise
             except ValueError as error:
                 raise _wrong("initialStones", str(error)) from None
         first = next((x[0] for x in self.moves if not isinstance(x, str)), None)
@@ -214,13 +212,13 @@ def _with_stones(stones: list[list[str]], size: int) -> notation.Board:
     sides = {"B": 0, "W": 0}
     for colour, square in stones:
         if colour.upper() not in sides:
-            raise _wrong("initialStones", f"{colour!r} should be 'B' or 'W'")
+            raise ValueError(f"{colour!r} should be 'B' or 'W'")
         action = notation.parse_action(square, size)
         if action == size * size:
-            raise _wrong("initialStones", f"{square!r} is no square")
+            raise ValueError(f"{square!r} is no square")
         bit = 1 << (8 * (action // size) + action % size)
         if bit & (sides["B"] | sides["W"]):
-            raise _wrong("initialStones", f"two discs at {square}")
+            raise ValueError(f"two discs at {square}")
         sides[colour.upper()] |= bit
     board = notation.Board(sides["B"], sides["W"], is_black_to_move=True)
     obf.parse_line(notation.board_text(board, size))  # refuses impossible boards
