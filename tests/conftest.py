@@ -82,12 +82,6 @@ def _programs_are_shared():
         code = code_identity.version(build, begin, type(game))  # and so may its code
         return game, recipe, mesh, changed, code, str(others)
 
-    clear = jax.clear_caches
-
-    def clear_all():
-        programs.clear()  # the iteration is traced once
-        clear()
-
     def shared_build(*recipe, **others):
         if "kind" not in others:  # not by a trainer: arguments of other types would trace it again
             return build(*recipe, **others)
@@ -111,7 +105,6 @@ def _programs_are_shared():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "build", shared_build)
         patch.setattr(placement, "begin", shared_begin)
-        patch.setattr(jax, "clear_caches", clear_all)
         yield
 
 

@@ -10,7 +10,6 @@ normalisation and metrics are averaged over devices.
 """
 
 import dataclasses
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -50,12 +49,15 @@ def build(
     divide over the devices of the mesh. The actor's network has the shape `actor`; None for that of
     the learner's.
     """
-    traces = itertools.count(1)
+    traced: list[tuple[Any, ...]] = []
 
     def iterate(
         state: run_state.RunState, progress: jax.Array, numbers: dict[str, jax.Array]
     ) -> tuple[run_state.RunState, statistics.Metrics]:
-        assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
+        # JAX may have been told to forget its programs, so a second trace alone is no mistake.
+        types = tuple(jax.typeof(leaf) for leaf in jax.tree.leaves((state, progress, numbers)))
+        assert types == (traced or [types])[0], "traced again: the state has changed in shape or type"
+        traced.append(types)
         settings = setting_types.with_numbers(config, numbers)
         iteration = _Iteration(game, settings, actor or config.network, kind, mesh.size)
         return iteration(state, progress)

@@ -36,6 +36,16 @@ def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
     assert not [event for event in work if "trace" in event or "compile" in event]
 
 
+def test_a_state_of_another_type_is_refused_and_forgotten_programs_are_compiled_again():
+    iterate = tiny_run.iteration(1)
+    state, _ = iterate(tiny_run.begin(1), 0.0)
+    with pytest.raises(AssertionError, match="traced again"):
+        iterate(state, jax.numpy.bool_(0))
+    jax.clear_caches()  # as after a change of the code of any game
+    state, _ = iterate(state, 0.0)
+    assert int(state.iteration) == 2
+
+
 @needs_devices
 @pytest.mark.parametrize("num_devices", [1, pytest.param(8, marks=pytest.mark.slow)])
 def test_the_state_keeps_its_structure_types_and_places(num_devices):

@@ -235,6 +235,7 @@ def test_a_mistake_has_one_loss_on_the_whole_page(open_page):
         assert len(mistakes) > 3
         assert any(lost.startswith("~") for _, _, lost, *_ in mistakes)
         page.click("#keep-mistakes")
+        visit.wait_until("localStorage.getItem('azo-deck') !== null")  # once its lock is taken
         cards = page.evaluate("JSON.parse(localStorage.getItem('azo-deck'))")
         losses = {len(card["moves"]) + 1: card["losses"] for card in cards}
         for number, marked, lost, *_ in mistakes:
@@ -243,7 +244,7 @@ def test_a_mistake_has_one_loss_on_the_whole_page(open_page):
             about = "about " * lost.startswith("~")
             told = f"Move {number}, {move}: loses {about}{size} disc"
             assert visit.text("#lesson").startswith(told)
-            assert page.locator("#reasons li").count() >= 1
+            visit.wait_until("document.querySelector('#reasons li') !== null")
             assert losses[int(number)][move] == size
             page.keyboard.press("ArrowLeft")
             rows = [
