@@ -20,7 +20,7 @@ COMMANDS = (
 
 def process() -> NoReturn:
     """Runs the command of this process and ends it, at a second signal even while it computes."""
-    from azo.games import import_paths
+    from azo.settings import import_paths
 
     import_paths.search_current_folder()  # before all that imports optional modules
     from azo.cli import ending
@@ -34,7 +34,7 @@ def _run() -> int:
     """Runs the command of this process, and returns its exit code."""
     with _importing():
         from azo.cli import ending
-        from azo.training import interruption, threads
+        from azo.process import interruption, threads
 
     threads.spare_numpy()
     with interruption.signals_end_computations():
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_overview())
         return 0
     if name == "--version":
-        from azo.training import shipped_files
+        from azo.settings import shipped_files
 
         print(f"azo {shipped_files.version()}")
         return 0
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _importing():
             from azo.cli import command_line  # imports pydantic and tyro, which take 0.3 s
-            from azo.training import threads
+            from azo.process import threads
 
         def run(flags: Sequence[str]) -> int | None:
             with _importing():

@@ -3,7 +3,7 @@
 import sys
 
 from azo import __main__
-from azo.games import import_paths
+from azo.settings import import_paths
 
 if __name__ == "__main__":
     import_paths.search_current_folder()

@@ -15,7 +15,7 @@ import numpy as np
 import pydantic
 
 from azo.games import protocol
-from azo.learning import network
+from azo.networks import network
 from azo.search import improvement
 
 # Games are at plies before this one. None: all plies of a game.

@@ -22,7 +22,8 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from azo.games import protocol, registry
-from azo.learning import loop, network, placement, replay, run_state
+from azo.learning import loop, placement, replay, run_state
+from azo.networks import network
 from azo.training import config, devices
 from benchmarks import inputs, measure
 

@@ -27,7 +27,7 @@ import jax
 import pydantic
 
 from azo.cli import command_line
-from azo.training import origin
+from azo.process import machine
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 MAX_BUSY = 0.1  # share of a core used by other work above which the machine counts as loaded
@@ -207,12 +207,12 @@ def short(number: float) -> str:
 def header(packages: Sequence[str] = ("jax", "jaxlib", "mctx", "pgx")) -> list[str]:
     """Returns lines with the device, the versions and the commit."""
     device = jax.devices()[0]
-    name = origin.processor() if device.platform == "cpu" else device.device_kind
+    name = machine.processor() if device.platform == "cpu" else device.device_kind
     versions = ", ".join(f"{package} {_version(package)}" for package in packages)
     return [
         f"Device: {device.platform}, {name}",
         f"Versions: Python {platform.python_version()}, {versions}",
-        f"Commit: {origin.commit()}",
+        f"Commit: {machine.commit()}",
     ]
 
 

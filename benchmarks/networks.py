@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello
-from azo.learning import learner, network, network_config, ply_records, replay, selfplay, starts
+from azo.learning import learner, ply_records, replay, selfplay, starts
+from azo.networks import network, network_config
 from azo.search import improvement
 from benchmarks import inputs, measure
 

@@ -21,7 +21,8 @@ import jax
 import pydantic
 
 from azo.games import othello
-from azo.learning import network, selfplay, starts
+from azo.learning import selfplay, starts
+from azo.networks import network
 from azo.search import improvement
 from benchmarks import inputs, measure, networks
 

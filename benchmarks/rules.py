@@ -42,7 +42,7 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import othello, protocol
-from azo.learning import network
+from azo.networks import network
 from benchmarks import baselines, environment, inputs, measure
 
 PGX_SIZE = 8

@@ -30,7 +30,8 @@ import pydantic
 
 from azo.compat import mctx as compat_mctx
 from azo.games import othello, protocol
-from azo.learning import network, starts
+from azo.learning import starts
+from azo.networks import network
 from azo.search import improvement
 from benchmarks import baselines, inputs, measure
 

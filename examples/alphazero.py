@@ -19,7 +19,8 @@ import optax
 
 import azo
 from azo.games import protocol, symmetry
-from azo.learning import network, network_config, targets
+from azo.learning import targets
+from azo.networks import network, network_config
 from azo.search import improvement
 
 GAMES = {"tictactoe": azo.TicTacToe(), "othello6": azo.Othello(6)}

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import fit_pattern_weights
 import numpy as np
 
-from azo.lab.pattern_search import evaluation, search
+from azo.opponents.pattern_search import evaluation, search
 from azo.solver.host import probcut, table
 
 SHALLOW = {3: 1, 4: 2, 5: 1, 6: 2, 7: 3, 8: 4, 9: 3, 10: 4, 11: 5, 12: 6}  # depths

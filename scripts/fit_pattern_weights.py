@@ -1,8 +1,8 @@
 """Fits the weights of the player `patterns:DEPTH` to positions with known scores.
 
 `python scripts/fit_pattern_weights.py DATA` reads `games/wthor`, `games/eothello_top100.csv.gz` and
-`labelled/wthor_24empties.csv.gz` in the folder DATA and writes `azo/lab/weights/patterns.npz`,
-in two rounds:
+`labelled/wthor_24empties.csv.gz` in the folder DATA. It writes
+`azo/opponents/pattern_search/patterns.npz`, in two rounds:
 
 1. All positions of the finished games. The target is the exact score of the position with 24 empty
    squares, up to that position and if it is known, else the final score.
@@ -26,7 +26,7 @@ import numpy as np
 from azo.formats import wthor
 from azo.games import notation
 from azo.games.host import host_rules, kernels
-from azo.lab.pattern_search import evaluation, search
+from azo.opponents.pattern_search import evaluation, search
 from azo.solver.host import endgame, probcut
 
 RULES = host_rules.make_rules(8, is_reversed=False)

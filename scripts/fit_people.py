@@ -1,4 +1,4 @@
-"""Fits `azo/play/engine/people.json`, how people of a rating move, to the games of WTHOR.
+"""Fits `azo/engine/people.json`, how people of a rating move, to the games of WTHOR.
 
 python scripts/fit_people.py WTHOR_FOLDER
 
@@ -17,10 +17,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import scipy.optimize
 
+from azo.engine import engine_factory, people
 from azo.formats import game_files, wthor
 from azo.games import variant
 from azo.games.host import live_game
-from azo.play.engine import engine_factory, people
 from azo.solver.host import endgame
 
 _PER_E = 400 / np.log(10)

@@ -5,7 +5,7 @@ python scripts/fit_results.py WTHOR_FOLDER
 Positions are drawn from games of people within 150 Elo of each other, by the ratings of
 `fit_people.py`, and searched as the page does, without the solver. The expected share of the points
 of the side to move is the logistic function of score * exp(w . basis), with a basis of the rating
-and the empty squares. The weights are for `azo/play/web/static/results.js`. Games since 2022 are
+and the empty squares. The weights are for `azo/web/static/results.js`. Games since 2022 are
 held out; the table at the end is of these.
 """
 
@@ -17,7 +17,7 @@ import fit_people
 import numpy as np
 import scipy.optimize
 
-from azo.play.engine import engine_factory, engine_settings, live_engine
+from azo.engine import engine_factory, engine_settings, live_engine
 
 _MOST_APART = 150  # Elo
 _HELD_OUT_YEAR = 2022

@@ -1,4 +1,4 @@
-"""Makes the endings to practise, `azo/play/web/static/endings.json`, from games of azo with itself.
+"""Makes the endings to practise, `azo/web/static/endings.json`, from games of azo with itself.
 
 python scripts/make_endings.py --seed 0
 
@@ -17,15 +17,15 @@ import pathlib
 
 import numpy as np
 
+from azo.engine import engine_factory, engine_settings
 from azo.games import notation
 from azo.games.host import live_game
-from azo.play.engine import engine_factory, engine_settings
 from azo.solver.host import endgame
 
 _FEWEST, _MOST = 6, 20  # empty squares
 _FEWEST_MOVES = 3
 _OPENING_PLIES = (8, 20)
-_PLACE = pathlib.Path("azo/play/web/static/endings.json")
+_PLACE = pathlib.Path("azo/web/static/endings.json")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Makes the opening positions to practise, `azo/play/web/static/openings.json`.
+"""Makes the opening positions to practise, `azo/web/static/openings.json`.
 
 python scripts/make_openings.py
 
@@ -16,14 +16,14 @@ import pathlib
 
 import numpy as np
 
+from azo.engine import engine_factory, engine_settings
 from azo.games import board_symmetry, notation
 from azo.games.host import live_game
-from azo.play.engine import engine_factory, engine_settings
 
 RATINGS = engine_settings.PEOPLE_RATINGS
 _MOST_LOST = 1.0  # discs, of a good move
 _MOST_PLIES = 16
-_PLACE = pathlib.Path("azo/play/web/static/openings.json")
+_PLACE = pathlib.Path("azo/web/static/openings.json")
 
 
 def main() -> None:

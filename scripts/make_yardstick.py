@@ -1,7 +1,7 @@
 """Makes the openings and positions by which training runs are measured.
 
-`python scripts/make_yardstick.py` writes `azo/lab/weights/yardstick.npz`. Openings are random plies
-after which both sides have about equal chances by the engine, one of each set of symmetric
+`python scripts/make_yardstick.py` writes `azo/matches/yardstick.npz`. Openings are random
+plies after which both sides have about equal chances by the engine, one of each set of symmetric
 positions. Positions are from random games, with the exact score of each move.
 """
 
@@ -11,8 +11,8 @@ import numpy as np
 import azo
 from azo.games import othello
 from azo.games.host import host_rules
-from azo.lab import position_sets, yardstick
-from azo.lab.tournament import openings
+from azo.matches import position_sets, yardstick
+from azo.matches.tournament import openings
 
 _PLIES = {6: 6, 8: 8}
 _NUM_DRAWN = {6: 7_000, 8: 20_000}

@@ -15,7 +15,7 @@ import fit_people
 import measure_people
 import numpy as np
 
-from azo.play.engine import engine_factory, engine_settings, live_engine
+from azo.engine import engine_factory, engine_settings, live_engine
 
 _RANDOM = 0.02
 _NEAR = 100  # ratings

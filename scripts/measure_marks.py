@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from azo.coach import game_analysis
+from azo.engine import engine_factory, engine_settings, live_engine
 from azo.formats import game_files
-from azo.play.analysis import game_analysis
-from azo.play.engine import engine_factory, engine_settings, live_engine
 
 MARKS = ("??", "?", "?!")
 # The thresholds of marks, as players read them. They are written here again, so that all versions

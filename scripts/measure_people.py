@@ -17,10 +17,10 @@ import pathlib
 import fit_people
 import numpy as np
 
+from azo.engine import engine_factory, people
 from azo.games import notation
 from azo.games.host import live_game
-from azo.lab import elo
-from azo.play.engine import engine_factory, people
+from azo.matches import elo
 from azo.solver.host import endgame
 
 

@@ -13,7 +13,7 @@ import pathlib
 import fit_people
 import numpy as np
 
-from azo.play.engine import engine_factory, engine_settings
+from azo.engine import engine_factory, engine_settings
 
 _GRID = np.arange(1400, 2401, 20)
 _PRIOR = 1800, 300

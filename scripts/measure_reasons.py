@@ -12,9 +12,9 @@ import argparse
 import collections
 import pathlib
 
+from azo.coach import game_analysis, reasons
+from azo.engine import engine_factory, engine_settings
 from azo.formats import game_files
-from azo.play.analysis import game_analysis, reasons
-from azo.play.engine import engine_factory, engine_settings
 
 
 def main() -> None:

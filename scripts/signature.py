@@ -24,7 +24,8 @@ import numpy as np
 
 from azo.games import registry
 from azo.learning import loop, placement
-from azo.training import config, shipped_files
+from azo.settings import shipped_files
+from azo.training import config
 
 FILE = pathlib.Path(__file__).with_name("signature.json")
 # Recipe, iterations and changed settings of each run.

@@ -23,9 +23,8 @@ import jax
 import pytest
 from support import web_visit
 
-from azo.games import code_identity
 from azo.learning import learner, loop, placement, run_state
-from azo.training import console, devices
+from azo.process import code_identity, console, program_cache
 
 # XLA's newer emitters of fused loops double the time of compiling; JAX 0.11 has no others.
 flag = " --xla_cpu_use_fusion_emitters=false" if jax.__version_info__ < (0, 11) else ""
@@ -50,8 +49,10 @@ _E2E = (
     *("test_web_page.py", "test_web_board.py", "test_analysis_page.py"),
     *("test_notebook.py", "test_wheel.py", "test_examples.py"),
 )
-# Rooms and files whose tests compile or lower large programs for the device.
-_COMPILED = ("search", "learning", "training", "lab", "compat", "faults")
+# Layers and files whose tests compile or lower large programs for the device.
+_COMPILED = (
+    *("search", "networks", "learning", "training", "opponents", "matches", "compat", "faults"),
+)
 _LARGE = ("test_batched.py", "test_benchmarks.py", "test_lowering.py")
 
 
@@ -110,7 +111,7 @@ def _programs_are_shared():
 
 @pytest.fixture(autouse=True)
 def _each_test_compiles():
-    devices.PROGRAMS.clear()
+    program_cache.PROGRAMS.clear()
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from support import refusals, tiny_run
 
 from azo.cli import command_line
 from azo.games import othello
-from azo.learning import network
 from azo.learning import starts as azo_starts
+from azo.networks import network
 from azo.search import improvement
 from benchmarks import all as every
 from benchmarks import (

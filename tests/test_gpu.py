@@ -7,8 +7,8 @@ import pytest
 from support import random_games, tiny_run
 
 from azo.games import othello
-from azo.learning import network
-from azo.learning.cpu import convolution
+from azo.networks import network
+from azo.networks.kernels import convolution
 
 pytestmark = pytest.mark.gpu
 

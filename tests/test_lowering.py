@@ -21,10 +21,12 @@ from jax.sharding import PartitionSpec
 from jaxlib.mlir import ir
 
 from azo.games import othello, patterns, registry
-from azo.learning import learner, loop, network, placement, replay, run_state
+from azo.learning import learner, loop, placement, replay, run_state
+from azo.networks import network
 from azo.search import improvement
+from azo.settings import shipped_files
 from azo.solver.device import batched
-from azo.training import config, shipped_files
+from azo.training import config
 
 FILE = pathlib.Path(__file__).parent / "data" / "lowering.json"
 TOLERANCE = 0.25  # of a stored number, besides one operation

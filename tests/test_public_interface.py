@@ -44,7 +44,7 @@ def test_every_name_has_a_type():
     assert set(azo.__all__) <= set(dir(azo))
 
 
-def test_no_name_is_that_of_a_room():
+def test_no_name_is_that_of_a_layer():
     assert not {path.stem for path in _PACKAGE.iterdir()} & set(azo.__all__)
 
 
@@ -66,7 +66,7 @@ def test_the_types_reach_a_program(tmp_path):
     told = [line.partition("program.py:")[2] for line in done.stdout.splitlines()]
     assert told[:5] == [
         '5: note: Revealed type is "int"',
-        '6: note: Revealed type is "tuple[azo.play.analysis.game_analysis.AnalysedPosition, ...]"',
+        '6: note: Revealed type is "tuple[azo.coach.game_analysis.AnalysedPosition, ...]"',
         '7: note: Revealed type is "dict[int, int]"',
         '8: error: Argument "seed" to "load_engine" has incompatible type "str"; expected "int"'
         "  [arg-type]",

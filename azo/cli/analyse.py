@@ -19,12 +19,15 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
+from azo.coach import formatting, game_analysis
+from azo.engine import engine_factory, engine_settings, live_engine
 from azo.formats import decoding, game_files, ggf
-from azo.games import notation, setting_types, variant
-from azo.play.analysis import analysis_page, analysis_text, formatting, game_analysis
-from azo.play.engine import engine_factory, engine_settings, live_engine
+from azo.games import notation, variant
+from azo.process import console
+from azo.settings import setting_types
 from azo.storage import files
-from azo.training import console
+from azo.terminal import analysis_text
+from azo.web import analysis_page
 
 _MAX_INPUT = 1 << 26  # bytes of standard input
 

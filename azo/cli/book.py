@@ -18,19 +18,13 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
+from azo.coach import deck, formatting
+from azo.engine import book_building, engine_factory, engine_settings, live_engine, opening_book
 from azo.games import notation, variant
 from azo.games.host import live_game
-from azo.play.analysis import formatting
-from azo.play.engine import (
-    book_building,
-    engine_factory,
-    engine_settings,
-    live_engine,
-    opening_book,
-)
-from azo.play.protocols import deck
+from azo.process import console, interruption
+from azo.settings import validation
 from azo.storage import locks
-from azo.training import console, interruption, validation
 
 _SAVE_EVERY = 25  # positions
 

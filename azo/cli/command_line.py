@@ -25,9 +25,9 @@ import rich.spinner
 import tyro
 
 from azo.cli import ending
-from azo.games import import_paths, setting_types
+from azo.process import interruption
+from azo.settings import import_paths, setting_types, typed_settings, validation
 from azo.storage import streams
-from azo.training import interruption, typed_settings, validation
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from azo.engine import engine_factory
+from azo.engine.engine_settings import EngineConfig
+from azo.engine.live_engine import Engine
 from azo.games import bitboard, notation, othello
-from azo.lab import accuracy, external_engines
-from azo.lab.tournament import backends
-from azo.play.engine import engine_factory
-from azo.play.engine.engine_settings import EngineConfig
-from azo.play.engine.live_engine import Engine
+from azo.matches import accuracy
+from azo.matches.tournament import backends
+from azo.opponents import external_engines
 
 PREFIX = "engine:"
 

@@ -34,18 +34,14 @@ import pydantic
 import tyro
 
 from azo.cli import command_line, engine_player
-from azo.games import othello, protocol, registry, setting_types
-from azo.lab import (
-    accuracy,
-    arena,
-    engine_protocols,
-    players,
-    tournament_file,
-)
-from azo.lab.tournament import backends, openings
-from azo.play.engine.engine_settings import WITHOUT_PONDERING, EngineConfig
+from azo.engine.engine_settings import WITHOUT_PONDERING, EngineConfig
+from azo.games import othello, protocol, registry
+from azo.matches import accuracy, arena, tournament_file
+from azo.matches.tournament import backends, openings
+from azo.networks import network_files
+from azo.opponents import engine_protocols, players
 from azo.search import settings
-from azo.training import network_files, typed_settings
+from azo.settings import setting_types, typed_settings
 
 _OPPONENT = "rollouts:100"
 _IN_MATCHES = setting_types.needs("exact", ())

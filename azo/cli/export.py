@@ -15,9 +15,8 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.games import setting_types
-from azo.learning import pattern_tables
-from azo.training import network_files, origin, portable_files
+from azo.networks import network_files, origin, pattern_tables, portable_files
+from azo.settings import setting_types
 
 
 class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):

@@ -8,9 +8,9 @@ For Quarry and tournaments; see docs/protocols.md. Messages go to standard error
 from collections.abc import Sequence
 
 from azo.cli import command_line
-from azo.play.engine import engine_factory
-from azo.play.engine.live_engine import Engine
-from azo.play.protocols import gtp, line_reader
+from azo.engine import engine_factory
+from azo.engine.live_engine import Engine
+from azo.protocols import gtp, line_reader
 
 
 def main(argv: Sequence[str]) -> int:

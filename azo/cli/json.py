@@ -12,11 +12,11 @@ from typing import ClassVar
 import numba
 
 from azo.cli import command_line
-from azo.games import setting_types
-from azo.play.engine import engine_factory, engine_settings
-from azo.play.protocols import json_server, line_reader
+from azo.engine import engine_factory, engine_settings
+from azo.process import interruption
+from azo.protocols import json_server, line_reader
+from azo.settings import setting_types
 from azo.storage import streams
-from azo.training import interruption
 
 
 class JsonConfig(engine_factory.NetworkChoice):

@@ -8,8 +8,8 @@ For NBoard and tournaments; see docs/protocols.md. Messages go to standard error
 from collections.abc import Sequence
 
 from azo.cli import command_line
-from azo.play.engine import engine_factory
-from azo.play.protocols import line_reader, nboard
+from azo.engine import engine_factory
+from azo.protocols import line_reader, nboard
 
 
 def main(argv: Sequence[str]) -> int:

@@ -17,8 +17,10 @@ from typing import ClassVar
 import rich.console
 
 from azo.cli import command_line
-from azo.play.engine import engine_factory, engine_settings, live_engine
-from azo.play.protocols import deck, kept_game, line_reader, terminal
+from azo.coach import deck
+from azo.engine import engine_factory, engine_settings, live_engine
+from azo.protocols import line_reader
+from azo.terminal import kept_game, terminal
 
 _MAX_SHOWN = 1000  # characters of a line that are repeated after the prompt
 

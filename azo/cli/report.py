@@ -15,7 +15,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.lab import extras
+from azo.process import extras
 
 
 class ReportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -31,6 +31,6 @@ def main(argv: Sequence[str]) -> int:
         ReportConfig, argv, prog="azo report", description=__doc__, opens_networks=False
     )
     with extras.needed("a report", "plotly"):
-        from azo.lab.report import page
+        from azo.report import page
     print(page.write(flags.run))
     return 0

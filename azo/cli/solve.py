@@ -21,9 +21,10 @@ import tyro
 
 from azo.cli import command_line
 from azo.formats import obf
-from azo.games import notation, setting_types
+from azo.games import notation
+from azo.process import console
+from azo.settings import setting_types
 from azo.solver.host import endgame
-from azo.training import console
 
 # What differs from the file, None if the two have no score in common.
 _Differences = list[str] | None

@@ -22,9 +22,10 @@ from collections.abc import Sequence
 
 from azo.cli import command_line
 from azo.games import registry
-from azo.lab import supervised_data, supervised_training
+from azo.process import interruption
+from azo.settings import validation
 from azo.storage import locks
-from azo.training import interruption, validation
+from azo.training import supervised_data, supervised_training
 
 
 def main(argv: Sequence[str]) -> int:

@@ -3,8 +3,8 @@
     azo tournament strength --num-games 20
 
 TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose settings are listed
-in azo/lab/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
-command resumes a tournament and repeats no finished game. FOLDER also holds games.txt with the
+in azo/matches/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the
+same command resumes a tournament and repeats no finished game. FOLDER also holds games.txt with the
 transcripts, and engines.log with the messages of a program that failed. The tables are Markdown.
 """
 
@@ -16,8 +16,8 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.games import setting_types
-from azo.lab import tournament_file, tournament_runner
+from azo.matches import tournament_file, tournament_runner
+from azo.settings import setting_types
 
 
 class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):

@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azo.cli import command_line
-from azo.games import import_paths, setting_types
-from azo.training import config, curriculum, interruption, metrics, typed_run, typed_settings
+from azo.process import interruption
+from azo.settings import import_paths, setting_types, typed_settings
+from azo.training import config, curriculum, metrics, typed_run
 
 
 def main(argv: Sequence[str]) -> int:
@@ -77,7 +78,7 @@ def _train(typed: typed_settings.Typed, on_event: metrics.OnEvent = lambda event
     for note in typed.notes:
         print(note, flush=True)
     # By name, since training can be read, and can run, without the laboratory.
-    run_matches = importlib.import_module("azo.lab.run_matches")
+    run_matches = importlib.import_module("azo.matches.run_matches")
     with interruption.StopRequest() as stop:
         curriculum.train(typed.settings, stop, run_matches.RunMatches, on_event)
 
@@ -106,7 +107,7 @@ def _for_game(
     if not any(name.startswith("game.") for name in typed):
         settings, notes = config.load_file(path or config.DEFAULT_CONFIG), []
     else:  # by name, as below
-        game_defaults = importlib.import_module("azo.lab.game_defaults")
+        game_defaults = importlib.import_module("azo.matches.game_defaults")
         settings, notes = game_defaults.load(path, typed)
     applied = typed_run.apply(settings, changes, show)
     return applied._replace(notes=[*notes, *applied.notes])

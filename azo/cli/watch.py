@@ -14,8 +14,8 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.lab import extras
-from azo.lab.report import run_log
+from azo.process import extras
+from azo.report import run_log
 
 
 class WatchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -39,8 +39,8 @@ def main(argv: Sequence[str]) -> int:
         WatchConfig, argv, prog="azo watch", description=__doc__, opens_networks=False
     )
     with extras.needed("the page", "plotly", "starlette", "uvicorn"):
-        from azo.play.watch import app
-        from azo.play.web import server
+        from azo.report.watch import app
+        from azo.web import server
     run_log.folders(watch.run)  # that there is a run
     with server.listen(watch.host, watch.port) as listener:
         address = server.url(listener)

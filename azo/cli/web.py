@@ -15,9 +15,9 @@ from typing import Annotated, ClassVar
 import pydantic
 
 from azo.cli import command_line
-from azo.games import setting_types
-from azo.lab import extras
-from azo.play.engine import engine_factory, engine_settings
+from azo.engine import engine_factory, engine_settings
+from azo.process import extras
+from azo.settings import setting_types
 
 
 class WebConfig(engine_factory.PlayConfig):
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
     """Loads the network, serves the page until Ctrl-C, and returns the exit code."""
     web = command_line.parse(WebConfig, argv, prog="azo web", description=__doc__)
     with extras.needed("the page", "starlette", "uvicorn"):
-        from azo.play.web import app, server, sessions, static_page
+        from azo.web import app, server, sessions, static_page
     if web.export is not None:
         static_page.export(web.export)
         print(f"wrote {web.export}: open index.html there, or put the folder on a web server")

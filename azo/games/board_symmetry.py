@@ -1,4 +1,4 @@
-"""The eight symmetries of a square board: the one definition that all rooms follow.
+"""The eight symmetries of a square board: the one definition that all layers follow.
 
 Numbering: symmetry `k` mirrors the columns if `k >= 4`, then makes `k % 4` quarter turns
 anticlockwise.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pydantic
 
-from azo.games import import_paths, notation, setting_types, variant
+from azo.games import notation, variant
+from azo.settings import import_paths, setting_types
 
 if TYPE_CHECKING:
     from azo.games import protocol

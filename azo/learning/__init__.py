@@ -1,7 +1,7 @@
 """Learning from self-play, all of it pure functions on devices.
 
 Read `loop` first (play, label, insert, learn), then `selfplay` with its options,
-`ply_records`, `targets`, `replay`, `learner`, `network`, and `run_state`.
-`supervised` and `pretraining` learn from recorded games, `endings` from exact ones. `cpu` holds
-code for a CPU compiler only. This room must not know files, clocks, printing, matches or players.
+`ply_records`, `targets`, `replay`, `learner`, and `run_state`.
+`supervised` and `pretraining` learn from recorded games, `endings` from exact ones. This layer must
+not know files, clocks, printing, matches or opponents.
 """

@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import othello, protocol, setting_types
+from azo.games import othello, protocol
+from azo.settings import setting_types
 from azo.solver.device import batched
 
 MAX_EMPTIES = 14  # A solution takes about six times as long with two more empty squares.

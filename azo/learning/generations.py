@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pydantic
 import scipy.stats
 
-from azo.games import setting_types
+from azo.settings import setting_types
 
 IterationKind = Literal["play_and_learn", "play", "learn"]
 _SIGNIFICANCE_LEVEL = 0.05

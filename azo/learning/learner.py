@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import optax
 import pydantic
 
-from azo.games import protocol, setting_types, symmetry
-from azo.learning import heads, network, optimisers, pattern_tables, ply_records, replay
+from azo.games import protocol, symmetry
+from azo.learning import optimisers, ply_records, replay
+from azo.networks import heads, network, pattern_tables
 from azo.search import search_tree
+from azo.settings import setting_types
 
 MAX_GRADIENT_NORM = 5.0  # larger gradients are scaled down
 _LAST_RATE = 0.05  # learning rate at the end of a schedule, as a share of its peak

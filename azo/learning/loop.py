@@ -17,12 +17,11 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
-from azo.games import othello, protocol, setting_types
+from azo.games import othello, protocol
 from azo.learning import (
     endings,
     generations,
     learner,
-    network,
     ply_records,
     replay,
     resignation,
@@ -31,6 +30,8 @@ from azo.learning import (
     statistics,
     targets,
 )
+from azo.networks import network
+from azo.settings import setting_types
 
 
 def build(
@@ -56,7 +57,7 @@ def build(
     ) -> tuple[run_state.RunState, statistics.Metrics]:
         # JAX may have been told to forget its programs, so a second trace alone is no mistake.
         types = tuple(jax.typeof(leaf) for leaf in jax.tree.leaves((state, progress, numbers)))
-        assert types == (traced or [types])[0], "traced again: the state has changed in shape or type"
+        assert types == (traced or [types])[0], "traced again: types have changed"
         traced.append(types)
         settings = setting_types.with_numbers(config, numbers)
         iteration = _Iteration(game, settings, actor or config.network, kind, mesh.size)

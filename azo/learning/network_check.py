@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import heads, network, pattern_network, pattern_tables, run_state, starts
+from azo.learning import run_state, starts
+from azo.networks import heads, network, pattern_network, pattern_tables
 
 _BATCH = 6  # positions, an even number
 _TOLERANCE = 1e-2  # of the largest entry: bfloat16 has 8 bits

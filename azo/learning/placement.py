@@ -10,7 +10,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
 from azo.games import protocol
-from azo.learning import network, replay, run_state
+from azo.learning import replay, run_state
+from azo.networks import network
 
 
 def make_mesh(num_devices: int) -> Mesh:

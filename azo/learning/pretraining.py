@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import code_identity, protocol
+from azo.games import protocol
 from azo.learning import ply_records, selfplay, starts, supervised
+from azo.process import code_identity
 from azo.search import improvement
 
 

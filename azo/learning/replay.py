@@ -17,9 +17,10 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import protocol, setting_types
+from azo.games import protocol
 from azo.learning import endings, ply_records, targets
 from azo.search import explored, search_tree
+from azo.settings import setting_types
 
 MAX_WINDOW = 64
 

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from azo.games import protocol, setting_types
+from azo.games import protocol
+from azo.settings import setting_types
 
 # Possible thresholds, ascending.
 THRESHOLDS = -np.arange(99, 0, -1, dtype=np.float32) / 100

@@ -14,17 +14,18 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import protocol, summaries
-from azo.learning import generations, learner, network, ply_records, replay, resignation, starts
+from azo.learning import generations, learner, ply_records, replay, resignation, starts
 
 # Classes by name, since a field named like its module would hide the module in the class body.
 from azo.learning.endings import EndingsConfig
 from azo.learning.learner import LearnerConfig, TrainState
-from azo.learning.network import NetworkConfig, Variables
 from azo.learning.ply_records import GamesInProgress, History
 from azo.learning.replay import ReplayBuffer, ReplayConfig
 from azo.learning.resignation import ResignationConfig, ResignationCounts
 from azo.learning.selfplay import SelfplayConfig
 from azo.learning.targets import TargetsConfig
+from azo.networks import network
+from azo.networks.network import NetworkConfig, Variables
 from azo.search.improvement import SearchConfig
 
 AXIS = "data"

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import othello, protocol, setting_types
+from azo.games import othello, protocol
 from azo.learning import endings, ply_records, resignation, starts
 from azo.search import explored, improvement, search_tree
+from azo.settings import setting_types
 
 
 class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):

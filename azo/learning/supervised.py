@@ -16,8 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from azo.games import code_identity, protocol
-from azo.learning import network, ply_records, replay
+from azo.games import protocol
+from azo.learning import ply_records, replay
+from azo.networks import network
+from azo.process import code_identity
 from azo.search import search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import setting_types
+from azo.settings import setting_types
 
 _Pair = tuple[jax.Array, jax.Array]
 

@@ -21,8 +21,10 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 
-from azo.games import code_identity, protocol, setting_types, summaries
+from azo.games import protocol, summaries
+from azo.process import code_identity
 from azo.search import proofs, search_tree, selection, settings, simulation
+from azo.settings import setting_types
 
 Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate

@@ -1,13 +1,13 @@
 """Settings of the batched search, in self-play and in matches.
 
-The engine of live games has settings of its own, `play/engine/engine_settings.py`.
+The engine of live games has settings of its own, `engine/engine_settings.py`.
 """
 
 from typing import Annotated, ClassVar, Literal
 
 import pydantic
 
-from azo.games import setting_types
+from azo.settings import setting_types
 
 MAX_SIMULATIONS = setting_types.MAX_SIMULATIONS
 # Moves chosen by Q need this share of the visits of the most visited move.

@@ -1,7 +1,7 @@
-"""Training of a run on the host: settings, the main loop, checkpoints and metrics.
+"""A run on the host: settings, the main loop, checkpoints and metrics.
 
-Read `config` and `checks` (settings), `trainer` (the main loop), `curriculum`, `interruption`
-(signals), `devices` with `program_cache`, `exported_network`, `checkpoint_folder`, `checkpoint` and
-`network_files` (state on disk), `metrics`, `shown_games` and `console`. This room knows no players
-or tournaments: the entry point hands in what plays matches.
+Read `config` with `checks` (settings of a run) and `typed_run`, `trainer` (the main loop),
+`curriculum`, `checkpoint` with `orbax_calls` (the state on disk), `devices`, `run_clock`, `metrics`
+and `shown_games`. `supervised_data` and `supervised_training` learn from recorded games. This layer
+knows no matches: the entry point hands in what plays them.
 """

@@ -16,14 +16,10 @@ import jax
 import numpy as np
 
 from azo.learning import placement, run_state
+from azo.networks import checkpoint_folder, exported_network, network_files
+from azo.settings import shipped_files
 from azo.storage import descriptors, files, locks
-from azo.training import (
-    checkpoint_folder,
-    config,
-    exported_network,
-    orbax_calls,
-    shipped_files,
-)
+from azo.training import config, orbax_calls
 
 _RINGS = ("replay/next_row", "replay/size", "replay/window_starts")  # a row for each device
 _COUNTS = (
@@ -125,7 +121,9 @@ class Checkpoints(contextlib.ExitStack):
         # Without a gate, `actor_params` is a teacher's network, not this run's.
         if settings.gate.is_enabled and state.actor_params is not None:
             variables = state.actor_params
-        arrays, variables = jax.device_get((named(_with_bits(state)), named(variables)))
+        arrays, variables = jax.device_get(
+            (network_files.named(_with_bits(state)), network_files.named(variables))
+        )
         record = checkpoint_folder.CheckpointRecord(
             iteration=step,
             num_devices=len(arrays["replay/size"]),
@@ -158,7 +156,9 @@ class Checkpoints(contextlib.ExitStack):
         step = self._existing()
         place = checkpoint_folder.folder_of(self.folder, step)
         plain = jax.eval_shape(_with_bits, like)
-        expected = {name: (leaf.shape, leaf.dtype) for name, leaf in named(plain).items()}
+        expected = {
+            name: (leaf.shape, leaf.dtype) for name, leaf in network_files.named(plain).items()
+        }
         saved_rings = checkpoint_folder.read_record(self.folder, step).num_devices
         for name in _RINGS:
             shape, dtype = expected[name]
@@ -251,12 +251,6 @@ def _placed(array: Any, like: Any) -> jax.Array:
 
 def _sharding(like: Any) -> jax.sharding.Sharding:
     return like.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-
-
-def named(tree: Any) -> dict[str, Any]:
-    """Returns the leaves of a state or of variables by their names, such as `replay/size`."""
-    leaves = jax.tree.leaves_with_path(tree)
-    return {jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in leaves}
 
 
 def _with_bits(state: run_state.RunState) -> run_state.RunState:

@@ -4,21 +4,14 @@ Each check raises ValueError with one line that names the settings and says what
 """
 
 import functools
-import math
-import os
-import pathlib
-from collections.abc import Mapping
 from typing import Any
 
 import jax
 
 from azo.games import othello, protocol
 from azo.learning import run_state
-
-_LIMITS = (  # of containers on Linux
-    pathlib.Path("/sys/fs/cgroup/memory.max"),
-    pathlib.Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
+from azo.process import memory
+from azo.search import tree_size
 
 
 def check_devices(settings: run_state.RecipeConfig, num_devices: int) -> None:
@@ -48,22 +41,20 @@ def check_memory(
     """
     create = functools.partial(run_state.create, game, settings, seed=0, num_devices=num_devices)
     state = jax.eval_shape(create)
-    trees = tree_bytes(game, settings.selfplay.num_games, settings.search.num_simulations)
+    trees = tree_size.num_bytes(game, settings.selfplay.num_games, settings.search.num_simulations)
     split = {
-        "replay.capacity": _num_bytes(state.replay),
-        "selfplay.num_games": trees + _num_bytes((state.games, state.history)),
+        "replay.capacity": memory.num_bytes(state.replay),
+        "selfplay.num_games": trees + memory.num_bytes((state.games, state.history)),
     }
     # The devices of a CPU share its memory.
     share = 1 if jax.local_devices()[0].platform == "cpu" else num_devices
     parts = {name: size // share for name, size in split.items()}
-    check_fits("the run", parts | {"the size of [network]": 2 * _num_bytes(state.learner)})
+    memory.check_fits(
+        "the run", parts | {"the size of [network]": 2 * memory.num_bytes(state.learner)}
+    )
     for name, match in matches.items():
-        trees = tree_bytes(game, match.num_games, match.num_simulations)
-        check_fits("a match", {f"{name}.num_games": trees})
-
-
-def _num_bytes(shapes: Any) -> int:
-    return sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(shapes))
+        trees = tree_size.num_bytes(game, match.num_games, match.num_simulations)
+        memory.check_fits("a match", {f"{name}.num_games": trees})
 
 
 def check_games(settings: run_state.RecipeConfig, game: protocol.Game, match_plies: int) -> None:
@@ -164,47 +155,3 @@ def check_replay(settings: run_state.RecipeConfig, game: protocol.Game) -> None:
             f"replay.min_positions is {settings.replay.min_positions}, more than the"
             f" {capacity} of replay.capacity: learning would never begin"
         )
-
-
-def available_bytes() -> int:
-    """Returns the memory of the default device, whether used or not."""
-    statistics = jax.local_devices()[0].memory_stats() or {}
-    if "bytes_limit" in statistics:
-        return statistics["bytes_limit"]
-    sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for path in _LIMITS:
-        if path.is_file() and (text := path.read_text(encoding="ascii").strip()).isdigit():
-            sizes.append(int(text))
-    return min(sizes)
-
-
-def tree_bytes(game: protocol.Game, num_games: int, num_simulations: int) -> int:
-    """Returns the size of search trees side by side, see `search_tree.Tree`."""
-    node = _num_bytes(jax.eval_shape(game.start)) + 20 + 8 * game.num_slots
-    return num_games * (num_simulations + 1) * node
-
-
-def check_fits(what: str, parts: Mapping[str, int]) -> None:
-    """Raises ValueError, one line, if a device lacks the memory that `what` needs.
-
-    `parts` are bytes on one device, by the setting that they depend on most.
-    """
-    total, available = sum(parts.values()), available_bytes()
-    if total > available:
-        largest = max(parts, key=lambda name: parts[name])
-        raise ValueError(
-            f"{what} needs about {_text(total)} of memory, but there are {_text(available)}:"
-            f" lower {largest}, which accounts for {_text(parts[largest])}"
-        )
-
-
-def check_program(program: jax.stages.Compiled) -> None:
-    """Raises ValueError, one line, if a device lacks the memory of a compiled iteration."""
-    size = program.memory_analysis()
-    if size is not None:
-        used = size.temp_size_in_bytes + size.argument_size_in_bytes
-        check_fits("an iteration", {"selfplay.num_games or learner.batch_size": used})
-
-
-def _text(number: int) -> str:
-    return f"{number / 2**30:,.1f} GiB"

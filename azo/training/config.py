@@ -16,10 +16,10 @@ import tyro
 
 import azo.games.registry
 import azo.learning.run_state
-import azo.training.origin
-from azo.games import setting_types
+import azo.networks.origin
+from azo.settings import setting_types, shipped_files, validation
 from azo.storage import files
-from azo.training import checks, shipped_files, validation
+from azo.training import checks
 
 DEFAULT_CONFIG = shipped_files.CONFIGS / "azo8.toml"
 
@@ -152,7 +152,7 @@ class Config(azo.learning.run_state.RecipeConfig):
     run: RunConfig = RunConfig()
     curriculum: tuple[Phase, ...] = ()
     """Phases, run one after the other; without any there is a single run."""
-    origin: Annotated[azo.training.origin.Origin | None, tyro.conf.Suppress] = None
+    origin: Annotated[azo.networks.origin.Origin | None, tyro.conf.Suppress] = None
     """What the network learned from besides the rules; a run records it, see `origin`."""
 
     LIMITS: ClassVar[tuple[str, ...]] = tuple(_LIMITS)

@@ -4,8 +4,10 @@ import json
 
 import rich.console
 
+from azo.networks import exported_network
+from azo.process import interruption
 from azo.storage import files
-from azo.training import config, devices, exported_network, interruption, metrics, trainer
+from azo.training import config, devices, metrics, trainer
 
 
 def train(

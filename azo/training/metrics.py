@@ -20,7 +20,7 @@ import pydantic
 from tensorboardX import event_file_writer
 from tensorboardX.proto import event_pb2, summary_pb2
 
-from azo.games.setting_types import Count, Finite, NonNegativeFloat, NonNegativeInt
+from azo.settings.setting_types import Count, Finite, NonNegativeFloat, NonNegativeInt
 from azo.storage import files, journal
 
 RATING = "rating"

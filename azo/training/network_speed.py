@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.learning import network, network_check
+from azo.learning import network_check
+from azo.networks import network
 
 _TIMED_BATCH, _TIMED_STEPS = 48, 2
 _SLOW = 4.0  # times as long in a loop as alone
@@ -64,7 +65,7 @@ def _check_speed(model: network.Network, variables: network.Variables, planes: j
             f"network: a step of learning takes {1e3 * in_loop:.3g} ms in the loop of an iteration,"
             f" but {1e3 * alone:.3g} ms alone: {in_loop / alone:.0f} times as long, for"
             f" {len(planes)} positions. On a CPU the gradients of convolutions are slow in a loop:"
-            " use azo.learning.cpu.convolution.convolve in place of nn.Conv (docs/extend.md)",
+            " use azo.networks.kernels.convolution.convolve in place of nn.Conv (docs/extend.md)",
             stacklevel=3,
         )
 

@@ -20,8 +20,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 import tensorstore as ts
 
+from azo.networks import exported_network
 from azo.storage import files
-from azo.training import exported_network
 
 Result = TypeVar("Result")
 _MAX_REASON = 300  # characters of a message of another library

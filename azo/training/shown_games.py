@@ -6,8 +6,9 @@ import pathlib
 import jax
 import pydantic
 
-from azo.games import bitboard, notation, othello, protocol, setting_types
+from azo.games import bitboard, notation, othello, protocol
 from azo.learning import ply_records
+from azo.settings import setting_types
 from azo.storage import files
 
 FILE = "games.json"

@@ -17,20 +17,19 @@ import numpy as np
 import rich.console
 from jax.sharding import Mesh
 
-from azo.games import code_identity, othello, protocol, registry, setting_types
-from azo.learning import generations, loop, network, placement, run_state, statistics
+from azo.games import othello, protocol, registry
+from azo.learning import generations, loop, placement, run_state, statistics
+from azo.networks import checkpoint_folder, network, network_files, origin
+from azo.process import code_identity, console, interruption, machine, memory, program_cache
+from azo.settings import setting_types
 from azo.storage import files
 from azo.training import (
     checkpoint,
-    checkpoint_folder,
     checks,
     config,
-    console,
     devices,
-    interruption,
+    first_network,
     metrics,
-    network_files,
-    origin,
     run_clock,
     shown_games,
 )
@@ -70,9 +69,9 @@ def train(
     """Runs, or resumes, the run in `settings.run.folder`; returns its last state.
 
     A request to `stop` ends it after the current iteration. `make_matches`, usually
-    `azo.lab.run_matches.RunMatches`, prepares the gate, the evaluations and the ratings; without it
-    there are none. ValueError, one line, if the settings do not fit, the folder cannot be used, or
-    a number is not finite.
+    `azo.matches.run_matches.RunMatches`, prepares the gate, the evaluations and the ratings;
+    without it there are none. ValueError, one line, if the settings do not fit, the folder cannot
+    be used, or a number is not finite.
     """
     stop = stop or interruption.StopRequest()
     mesh = placement.make_mesh(devices.prepare(settings))
@@ -85,14 +84,14 @@ def train(
     checks.check_memory(settings, game, mesh.size, **lengths)
     if not config.used_limits(settings, {}):
         raise ValueError("the run would have no end: give --minutes 10, or another limit")
-    start, carried = network_files.load_start(settings, game)
+    start, carried = first_network.load_start(settings, game)
     teacher = network_files.load_setting("selfplay.teacher", settings.selfplay.teacher, game)
     with contextlib.ExitStack() as stack:
         stack.push(_removal_of_unused(settings.run.folder))
         keep = settings.run.keep_checkpoints
         checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
         checkpoints.check_resumable(settings)
-        settings = network_files.with_origin(settings, checkpoints)
+        settings = first_network.with_origin(settings, checkpoints)
         run_matches = make_matches(settings, game) if make_matches else None
         state = placement.begin(
             game,
@@ -165,7 +164,14 @@ class Trainer:
         self.rate(state, iteration, is_last=reason is not None)
         is_stopped = self.stop.is_made
         if reason is None and not is_stopped and (kind := self.next_iteration(state)):
-            self.write(iteration, [metrics.Event("start", origin.fields(self.mesh.size))])
+            self.write(
+                iteration,
+                [
+                    metrics.Event(
+                        "start", machine.fields(self.mesh.size, jax.devices()[0].device_kind)
+                    )
+                ],
+            )
             self.screen.working("compiling the first iteration")
             with self.compiling(), concurrent.futures.ThreadPoolExecutor(1) as beside:
                 if self.matches is not None:  # an error comes again in the first rating
@@ -264,15 +270,15 @@ class Trainer:
         recipe = fixed.model_dump_json(include=set(run_state.RecipeConfig.model_fields))
         networks = tuple(network.build(self.game, one) for one in (settings.network, self.actor))
         key = self.code, kind, self.game, self.mesh, networks, recipe
-        if key in devices.PROGRAMS:
-            return settings, devices.PROGRAMS[key], numbers
+        if key in program_cache.PROGRAMS:
+            return settings, program_cache.PROGRAMS[key], numbers
         self.screen.note("compiling, half a minute or longer")
         start = time.monotonic()
         iterate = loop.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
         program = iterate.lower(state, np.float32(0), numbers).compile()
         seconds = time.monotonic() - start
-        checks.check_program(program)
-        devices.keep_program(key, program)
+        memory.check_program(program)
+        program_cache.add(key, program)
         self.screen.note(f"compiled in {seconds:.0f} s")
         fields = {"time/compilation_seconds": round(seconds, 2)}
         self.write(int(state.iteration), [metrics.Event("compilation", fields)])

@@ -6,7 +6,8 @@ The rules for settings of all commands are in `typed_settings`.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from azo.training import config, typed_settings
+from azo.settings import typed_settings
+from azo.training import config
 
 _LISTS = {"generation.schedule": "schedule", "curriculum": "curriculum"}
 _RATINGS = "fewer if all ratings would take more than a tenth of the time"

@@ -19,7 +19,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.training import interruption
+from azo.process import interruption
 from scripts.ablate import comparison, queue_runner, run_queue
 
 PROGRAM = "python -m scripts.ablate"

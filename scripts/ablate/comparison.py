@@ -18,8 +18,8 @@ import numpy as np
 import pydantic
 import scipy.stats
 
-from azo.games import setting_types
-from azo.lab import elo, tables
+from azo.matches import elo, tables
+from azo.settings import setting_types
 from scripts.ablate import run_queue
 
 

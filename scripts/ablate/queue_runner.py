@@ -14,10 +14,11 @@ from collections.abc import Iterable, Sequence
 
 import pydantic
 
-from azo.games import import_paths
-from azo.lab import elo
+from azo.matches import elo
+from azo.process import interruption
+from azo.settings import import_paths, shipped_files
 from azo.storage import files, journal, locks
-from azo.training import config, interruption, metrics, shipped_files
+from azo.training import config, metrics
 from scripts.ablate import comparison, run_queue
 from scripts.ablate.comparison import Results
 

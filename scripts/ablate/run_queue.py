@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 import pydantic
 
-from azo.games import import_paths, setting_types
+from azo.settings import import_paths, setting_types, shipped_files, validation
 from azo.storage import files
-from azo.training import config, shipped_files, validation
+from azo.training import config
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]

@@ -19,10 +19,11 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.games import setting_types
-from azo.lab import ladder
+from azo.matches import ladder
+from azo.networks import network_files, origin
+from azo.settings import setting_types, shipped_files
 from azo.storage import files
-from azo.training import metrics, network_files, origin, shipped_files
+from azo.training import metrics
 from scripts.leaderboard import matches, records
 
 PROGRAM = "python -m scripts.leaderboard"

@@ -9,8 +9,9 @@ import pathlib
 import sys
 from typing import Any
 
-from azo.games import import_paths, registry
-from azo.lab import ladder, tournament_file, tournament_runner
+from azo.games import registry
+from azo.matches import ladder, tournament_file, tournament_runner
+from azo.settings import import_paths
 from azo.storage import files
 
 GAME = registry.GameConfig(size=8)

@@ -13,18 +13,11 @@ from typing import Any
 import jax
 import pydantic
 
-from azo.games import setting_types
-from azo.lab import ladder, tables
+from azo.matches import ladder, tables
+from azo.networks import checkpoint_folder, exported_network, network_files, origin
+from azo.settings import setting_types, shipped_files
 from azo.storage import files, journal
-from azo.training import (
-    checkpoint,
-    checkpoint_folder,
-    config,
-    metrics,
-    network_files,
-    origin,
-    shipped_files,
-)
+from azo.training import checkpoint, config, metrics
 
 _HEADER = """\
 # Leaderboard
@@ -82,6 +75,7 @@ def of_run(run: pathlib.Path, matches: Mapping[str, ladder.Results]) -> Record:
     step = all_steps(run)[-1]
     standings = {way: ladder.rate_network(results) for way, results in matches.items()}
     settings = checkpoint.read_settings(run, step)
+    of_network = exported_network.NetworkSettings.from_run(settings)
     starts = [event for event in metrics.read(run, "start") if event["iteration"] <= step]
     return Record(
         date=datetime.datetime.now(tz=datetime.UTC).date(),
@@ -89,7 +83,7 @@ def of_run(run: pathlib.Path, matches: Mapping[str, ladder.Results]) -> Record:
         recipe=recipe(settings),
         seed=settings.run.seed,
         hardware=_joined(f"{one['start/processor']}; {one['start/devices']}" for one in starts),
-        from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(settings)),
+        from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(of_network)),
         cost=_cost(run, step),
         matches={
             way: {name: result.counts for name, result in results.items()}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from azo.lab import elo
+from azo.matches import elo
 from scripts.ablate import comparison, run_queue
 
 PER_ODDS = 400 / math.log(10)

@@ -9,8 +9,9 @@ import pytest
 from support import small_queue, tiny_run
 from support.small_queue import ARMS, HEAD, finished, keep, result_of
 
+from azo.process import interruption
 from azo.storage import locks
-from azo.training import config, interruption, metrics
+from azo.training import config, metrics
 from scripts.ablate import queue_runner, run_queue
 
 MATCH = {"wins": 2, "draws": 1, "losses": 1, "pair_scores": (0, 0, 1, 1, 0)}

@@ -6,7 +6,8 @@ import re
 import pytest
 from support import refusals, small_queue, tiny_run
 
-from azo.training import config, shipped_files
+from azo.settings import shipped_files
+from azo.training import config
 from scripts.ablate import run_queue
 
 QUEUES = sorted((shipped_files.CONFIGS / "queues").glob("*.toml"))

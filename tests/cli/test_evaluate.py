@@ -6,7 +6,7 @@ import re
 
 from support import commands, fake_engines
 
-from azo.lab import tournament_file
+from azo.matches import tournament_file
 
 main = functools.partial(commands.run, "evaluate")
 

@@ -10,8 +10,7 @@ import pytest
 from support import commands
 
 from azo.games import othello
-from azo.learning import network
-from azo.training import network_files
+from azo.networks import network, network_files
 
 START = "-----OX--XO-----"  # 4x4
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import commands, tiny_run
 
-from azo.learning import network
-from azo.training import checkpoint, network_files
+from azo.networks import network, network_files
+from azo.training import checkpoint, first_network
 
 FILES = {"SHA256SUMS", "network.npz", "settings.json"}
 
@@ -33,7 +33,8 @@ def test_an_export_holds_the_runs_network_and_settings_and_no_more(run, tmp_path
     assert last == "learned from the rules alone"
     (variables, settings), (expected, _) = (network_files.load(x) for x in (new, run))
     tiny_run.assert_same_bits(variables, expected)
-    assert settings == tiny_run.settings().model_copy(update={"origin": ()})
+    assert first_network.load_run(new) == tiny_run.settings().model_copy(update={"origin": ()})
+    assert settings.network == tiny_run.settings().network
     assert {path.name for path in new.iterdir()} == FILES
 
 

@@ -12,16 +12,16 @@ import pytest
 from support import commands, fake_run, tiny_run
 
 import azo
-from azo.learning import network
+from azo.networks import network, network_files
 from azo.storage import files
-from azo.training import checkpoint, network_files
+from azo.training import checkpoint
 
 _numbers = itertools.count()
 FIELDS = ("game.name", "network.kind")
 OTHELLO = {"game": {"name": "othello", "size": 4}, "replay": {"capacity": 256}}
 MODULE = """import pathlib
 import azo
-from azo.learning import residual
+from azo.networks import residual
 
 pathlib.Path({marker!r}).touch()
 
@@ -325,7 +325,7 @@ def test_own_code_of_the_current_folder_finds_its_neighbours_later(tmp_path):
     (tmp_path / "own_game.py").write_text("def late():\n    import later\n    return later.X\n")
     (tmp_path / "later.py").write_text("X = 3\n")
     program = """import sys
-from azo.games import import_paths
+from azo.settings import import_paths
 import_paths.search_current_folder()
 import_paths.allow(["own_game:late"])
 assert "" not in sys.path

@@ -8,8 +8,9 @@ from support import commands
 
 from azo.cli import supervise
 from azo.games import registry, tictactoe
-from azo.lab import supervised_data, supervised_training
-from azo.training import interruption, metrics, network_files
+from azo.networks import network_files
+from azo.process import interruption
+from azo.training import metrics, supervised_data, supervised_training
 
 TICTACTOE = (
     "--game.name", "tictactoe", "--learner.batch-size", 32, "--learner.num-steps", 8,

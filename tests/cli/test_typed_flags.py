@@ -3,8 +3,8 @@
 import pytest
 
 from azo.cli import analyse, book, command_line, evaluate, json, play, supervise, web
-from azo.lab import supervised_data
-from azo.play.engine import engine_factory
+from azo.engine import engine_factory
+from azo.training import supervised_data
 
 _KINDS = {
     "gtp": engine_factory.PlayConfig,
@@ -98,10 +98,10 @@ def test_the_library_refuses_a_board_that_is_not_the_networks():
 
 
 def test_typed_settings_of_supervised_training_win_over_those_of_the_first_run(monkeypatch):
-    run = supervised_data.network_files.load_settings(
-        supervised_data.pathlib.Path("azo/play/networks/zero-conv")
+    run = supervised_data.first_network.load_run(
+        supervised_data.pathlib.Path("azo/networks/shipped/zero-conv")
     )
-    monkeypatch.setattr(supervised_data.network_files, "load_settings", lambda folder: run)
+    monkeypatch.setattr(supervised_data.first_network, "load_run", lambda folder: run)
     default = supervised_data.SuperviseConfig()
     flags = ["runs/a", "--source", "runs"]
     assert supervise.load(flags).network == run.network != default.network

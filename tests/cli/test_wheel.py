@@ -62,13 +62,13 @@ def test_the_wheel_holds_configs_networks_and_pages(wheel):
         "azo/__init__.pyi",
         "configs/azo8.toml",
         "configs/queues/ablation.toml",
-        *("play/web/static/index.html", "play/web/static/app.js"),
-        *(f"lab/report/{name}" for name in ("figures.toml", "page.html", "plots.css")),
-        "lab/weights/patterns.npz",
+        *("web/static/index.html", "web/static/app.js"),
+        *(f"report/{name}" for name in ("figures.toml", "page.html", "plots.css")),
+        "opponents/pattern_search/patterns.npz",
         *("azo/docs/play.md", "azo/docs/notebook/classical.md"),
     ):
         assert any(path.endswith(name) for path in names), name
-    assert any("play/networks/zero-fast/" in path for path in names)
+    assert any("networks/shipped/zero-fast/" in path for path in names)
     assert all(path.startswith("azo") for path in names)
     assert wheel.stat().st_size <= 12e6
 

@@ -10,8 +10,9 @@ import jax
 import pytest
 from support import commands, damage, tiny_run
 
+from azo.networks import checkpoint_folder, network_files
 from azo.storage import files
-from azo.training import checkpoint, checkpoint_folder, network_files
+from azo.training import checkpoint
 
 # One file of each kind that a checkpoint has, with the kinds of damage of the quick test.
 HANDFUL = [
@@ -107,7 +108,7 @@ def test_damage_in_an_old_checkpoint_does_not_block_the_newest(saved, tmp_path, 
         assert checkpoint_folder.all_steps(tmp_path / "run") == [2, 3]
     assert "checkpoints/1: kept as 1.damaged" in capsys.readouterr().err
     assert (tmp_path / "run" / "checkpoints" / "1.damaged").is_dir()
-    assert int(network_files.load(tmp_path / "run")[1].run.num_iterations) == 6
+    assert network_files.load(tmp_path / "run")[1].others["run"]["num_iterations"] == 6
 
 
 def test_folders_with_exchanged_names_are_not_checkpoints_of_their_names(saved, tmp_path, capsys):

@@ -12,19 +12,14 @@ import shutil
 import pytest
 from support import commands, damage, disk_errors, refusals, small_tournament, tiny_run
 
+from azo.coach import deck
+from azo.engine import opening_book
 from azo.games import variant
-from azo.lab import tournament_file
-from azo.play.engine import opening_book
-from azo.play.protocols import deck, kept_game
+from azo.matches import tournament_file
+from azo.networks import checkpoint_folder, exported_network, network_files
 from azo.storage import files, journal
-from azo.training import (
-    checkpoint,
-    checkpoint_folder,
-    config,
-    exported_network,
-    metrics,
-    network_files,
-)
+from azo.terminal import kept_game
+from azo.training import checkpoint, config, metrics
 
 FILES = (*checkpoint_folder.NETWORK, checkpoint_folder.RECORD, files.CHECKSUMS)
 ALL_FILES = (*FILES, "state/manifest.ocdbt")

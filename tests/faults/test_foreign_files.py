@@ -8,9 +8,9 @@ import zlib
 import pytest
 from support import commands, tiny_run
 
+from azo.engine import opening_book
 from azo.formats import game_files, ggf
 from azo.games import notation, variant
-from azo.play.engine import opening_book
 from azo.storage import files
 
 EIGHT = variant.Variant(8)

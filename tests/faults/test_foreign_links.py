@@ -12,20 +12,15 @@ import jax.numpy as jnp
 import pytest
 from support import commands, refusals, small_tournament, tiny_run, traps
 
+from azo.coach import deck
+from azo.engine import opening_book
 from azo.formats import game_files, obf
 from azo.games import othello, variant
-from azo.lab import (
-    run_matches,
-    supervised_data,
-    supervised_training,
-    tournament_file,
-    tournament_runner,
-)
 from azo.learning import ply_records
-from azo.play.engine import opening_book
-from azo.play.protocols import deck
+from azo.matches import run_matches, tournament_file, tournament_runner
+from azo.networks import exported_network, network_files
 from azo.storage import files, journal
-from azo.training import config, exported_network, network_files, shown_games
+from azo.training import config, shown_games, supervised_data, supervised_training
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 from support import commands, damage, small_tournament, tiny_run
 
 from azo import __main__
+from azo.engine import opening_book
 from azo.games import variant
-from azo.play.engine import opening_book
 from azo.training import checkpoint
 
 

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from support import commands, damage, tiny_run
 
+from azo.engine import engine_factory
 from azo.games import registry
-from azo.learning import learner, network, statistics
-from azo.play.engine import engine_factory
+from azo.learning import learner, statistics
+from azo.networks import exported_network, network, network_files
+from azo.process import console
 from azo.storage import files
-from azo.training import checkpoint, config, console, exported_network, metrics, network_files
+from azo.training import checkpoint, config, metrics
 
 POISONED = 6  # step from which the first rate is infinite
 
@@ -168,7 +170,7 @@ def saved(folder, arrays, chosen):
 
 def test_arrays_that_do_not_belong_to_the_settings_are_refused_unread(tmp_path, monkeypatch):
     variables, chosen = a_network("patterns")
-    sound = checkpoint.named(jax.device_get(variables))
+    sound = network_files.named(jax.device_get(variables))
     name = min(sound)
     cases = {
         "array 'params/more' does not belong": sound | {"params/more": np.zeros(3, np.float32)},
@@ -190,7 +192,7 @@ def test_arrays_that_do_not_belong_to_the_settings_are_refused_unread(tmp_path, 
 
 def test_a_network_of_too_many_bytes_is_refused_before_its_file_is_read(tmp_path, monkeypatch):
     variables, chosen = a_network("residual")
-    saved(tmp_path / "net", checkpoint.named(jax.device_get(variables)), chosen)
+    saved(tmp_path / "net", network_files.named(jax.device_get(variables)), chosen)
     tree = json.loads((tmp_path / "net" / exported_network.SETTINGS).read_text())
     tree["network"] |= {"num_blocks": 8, "num_channels": 4096}
     (tmp_path / "net" / exported_network.SETTINGS).write_text(json.dumps(tree))

@@ -6,8 +6,8 @@ import socket
 import pytest
 from support import commands, damage, small_tournament, tiny_run
 
+from azo.engine import opening_book
 from azo.games import variant
-from azo.play.engine import opening_book
 from azo.storage import locks
 
 

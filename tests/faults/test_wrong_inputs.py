@@ -29,26 +29,17 @@ from support import (
     wthor_files,
 )
 
+from azo.engine import opening_book
 from azo.formats import game_files, ggf, obf
 from azo.games import notation, othello, variant
 from azo.games.host import live_game
-from azo.lab import (
-    players,
-    tournament_file,
-    tournament_runner,
-)
-from azo.lab.report import figures, page, run_log
-from azo.play.engine import opening_book
-from azo.play.web import messages
+from azo.matches import tournament_file, tournament_runner
+from azo.networks import checkpoint_folder, exported_network, network_files
+from azo.opponents import players
+from azo.report import figures, page, run_log
 from azo.storage import files
-from azo.training import (
-    checkpoint_folder,
-    config,
-    curriculum,
-    exported_network,
-    metrics,
-    network_files,
-)
+from azo.training import config, curriculum, metrics
+from azo.web import messages
 from scripts.ablate import comparison, queue_runner, run_queue
 
 ROOT = pathlib.Path(__file__).parents[2]

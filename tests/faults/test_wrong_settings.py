@@ -11,8 +11,10 @@ from support import wrong_content
 
 from azo import __main__
 from azo.cli import command_line
-from azo.lab import engine_protocols, tournament_file
-from azo.training import config, validation
+from azo.matches import tournament_file
+from azo.opponents import engine_protocols
+from azo.settings import validation
+from azo.training import config
 from scripts.ablate import run_queue
 
 

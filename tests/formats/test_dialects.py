@@ -11,8 +11,8 @@ from support import dialects, refusals, slow_board, wthor_files
 from azo.formats import decoding, game_files, game_texts, ggf
 from azo.games import notation, othello, variant
 from azo.games.host import live_game
-from azo.play.protocols import board_drawing
-from azo.play.web import messages
+from azo.terminal import board_drawing
+from azo.web import messages
 
 _GAME = othello.Othello()
 _START_TEXT = f"{dialects.START} X"

@@ -4,8 +4,8 @@ import jax
 import pytest
 
 import azo
+from azo.coach import game_analysis
 from azo.learning import run_state
-from azo.play.analysis import game_analysis
 
 
 def _searched():

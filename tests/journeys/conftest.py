@@ -7,8 +7,8 @@ from support.web_server import maker, running
 from support.web_visit import Visit
 
 from azo.cli import web
+from azo.engine import engine_factory
 from azo.games import othello
-from azo.play.engine import engine_factory
 
 _FILE = pathlib.Path(__file__).parents[1] / "data" / "olivaw_game08.txt"
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from azo.engine import engine_factory
+from azo.engine.engine_settings import EngineConfig, Limits
+from azo.engine.live_engine import Engine
 from azo.formats import obf
-from azo.play.engine import engine_factory
-from azo.play.engine.engine_settings import EngineConfig, Limits
-from azo.play.engine.live_engine import Engine
 
 
 @pytest.fixture(scope="module")

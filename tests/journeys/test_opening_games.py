@@ -7,7 +7,7 @@ from support.web_visit import SIZES, Visit
 
 from azo.formats import ggf
 from azo.games import othello, variant
-from azo.play.web import messages
+from azo.web import messages
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

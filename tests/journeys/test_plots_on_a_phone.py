@@ -8,8 +8,8 @@ from support import fake_run
 from support.web_server import serving
 from support.web_visit import serious_findings
 
-from azo.lab.report import page
-from azo.play.watch import app
+from azo.report import page
+from azo.report.watch import app
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -13,8 +13,8 @@ from support import bad_cards
 from support.web_visit import STATUS
 
 from azo.cli import web
+from azo.coach import deck
 from azo.games import notation
-from azo.play.protocols import deck
 
 _MONDAY = datetime.datetime(2026, 3, 2, 9)
 _REVIEWS = [

@@ -8,8 +8,11 @@ from support import tiny_run
 
 from azo.cli import command_line
 from azo.games import registry
-from azo.lab import elo, ladder, tournament_file
-from azo.training import checkpoint, config, metrics, network_files, origin, shipped_files, trainer
+from azo.matches import elo, ladder, tournament_file
+from azo.networks import network_files
+from azo.process import machine
+from azo.settings import shipped_files
+from azo.training import checkpoint, config, first_network, metrics, trainer
 from scripts.leaderboard import __main__ as leaderboard
 from scripts.leaderboard import matches, records
 
@@ -29,7 +32,7 @@ def run(tmp_path):
     """The folder of a run with a checkpoint of iteration 6 and a later line of metrics."""
     folder = tmp_path / "run"
     with checkpoint.Checkpoints(folder, keep=1) as checkpoints:
-        settings = network_files.with_origin(tiny_run.settings(), checkpoints)
+        settings = first_network.with_origin(tiny_run.settings(), checkpoints)
         checkpoints.save(6, tiny_run.begin(1), settings)
     with metrics.MetricsWriter(folder) as writer:
         writer.write("start", 0, START)
@@ -139,7 +142,7 @@ def test_a_tiny_run_is_trained_rated_and_recorded(tmp_path, monkeypatch, capsys)
     assert list(record.matches) == list(record.elo) == ["2", "3", "0.01 s"]
     assert all(sum(won) == 4 for way in record.matches.values() for won in way.values())
     assert record.cost.iteration == 3
-    assert record.commit == origin.commit()
+    assert record.commit == machine.commit()
     assert f"{record.cost.evaluations:,}" in page.read_text()
 
     # The same command plays no game again.

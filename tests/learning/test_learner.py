@@ -10,7 +10,8 @@ from jax.sharding import PartitionSpec
 from support import some_examples, tiny_run
 
 from azo.games import othello
-from azo.learning import learner, network, network_config, optimisers, placement, run_state
+from azo.learning import learner, optimisers, placement, run_state
+from azo.networks import network, network_config
 
 GAME = some_examples.GAME
 RATE = 0.1

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from support.some_examples import GAME, NUM_EXAMPLES, examples
 
-from azo.learning import heads, learner, network, ply_records, replay
+from azo.learning import learner, ply_records, replay
+from azo.networks import heads, network
 
 PLAIN = learner.LearnerConfig(augment=False, score_weight=0.0)
 

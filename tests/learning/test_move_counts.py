@@ -10,7 +10,7 @@ import pytest
 from support import random_games, slow_board
 
 from azo.games import othello
-from azo.learning import pattern_network, pattern_tables
+from azo.networks import pattern_network, pattern_tables
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])

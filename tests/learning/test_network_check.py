@@ -7,7 +7,7 @@ import pytest
 from support import tiny_run
 
 import azo
-from azo.learning import network
+from azo.networks import network
 
 
 class Good(azo.Network):

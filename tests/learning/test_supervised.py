@@ -11,7 +11,8 @@ from support import olivaw, random_games, slow_board
 from azo.formats import game_files, game_texts
 from azo.games import notation, othello, tictactoe
 from azo.games.host import live_game
-from azo.learning import network, ply_records, pretraining, supervised
+from azo.learning import ply_records, pretraining, supervised
+from azo.networks import network
 from azo.search import improvement
 
 PLAIN = supervised.ExamplesConfig()

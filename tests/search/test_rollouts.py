@@ -8,7 +8,7 @@ import pytest
 from support import slow_tictactoe
 
 from azo.games import tictactoe
-from azo.lab import players
+from azo.opponents import players
 from azo.search import improvement, rollouts
 
 _TIC_TAC_TOE = tictactoe.TicTacToe()

@@ -4,7 +4,7 @@ import shlex
 import traceback
 
 from azo import __main__
-from azo.training import interruption
+from azo.process import interruption
 
 PROMPT = "azo$"
 

@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 from azo.games import notation, othello
-from azo.lab import engine_protocols, external_engines
+from azo.opponents import engine_protocols, external_engines
 from support import slow_board
 
 FAKES = pathlib.Path(__file__).parent / "engines"

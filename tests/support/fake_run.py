@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from azo.lab.report import figures
+from azo.report import figures
 
 GAMES = 40  # of an iteration
 

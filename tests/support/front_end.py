@@ -7,9 +7,9 @@ import queue
 import threading
 import time
 
+from azo.engine import engine_settings, live_engine
 from azo.games import notation, othello
-from azo.play.engine import engine_settings, live_engine
-from azo.play.protocols import gtp, line_reader, nboard
+from azo.protocols import gtp, line_reader, nboard
 from support.hash_evaluator import HashEvaluator
 
 # Two simulations, and nothing is solved: a move takes no time.

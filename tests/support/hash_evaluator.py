@@ -5,8 +5,8 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from azo.engine import network_evaluator
 from azo.games import othello
-from azo.play.engine import network_evaluator
 from support import fake_evaluation
 
 

@@ -1,8 +1,8 @@
 """An engine with the real rules and written evaluations, for tests of its users."""
 
+from azo.engine import engine_settings, search_report
 from azo.games import notation
 from azo.games.host import live_game
-from azo.play.engine import engine_settings, search_report
 
 
 class ScriptedEngine(live_game.LiveGame):

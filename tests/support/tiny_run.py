@@ -7,8 +7,9 @@ import jax
 import numpy as np
 
 from azo.games import registry
-from azo.learning import loop, network, placement
-from azo.training import checkpoint, config, metrics, network_files
+from azo.learning import loop, placement
+from azo.networks import network, network_files
+from azo.training import checkpoint, config, metrics
 
 SECTIONS = {
     "game": {"name": "tictactoe"},

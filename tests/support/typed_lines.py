@@ -6,9 +6,10 @@ import pathlib
 
 import rich.console
 
+from azo.coach import deck
 from azo.games import notation, othello
 from azo.games.host import live_game
-from azo.play.protocols import deck, kept_game, terminal
+from azo.terminal import kept_game, terminal
 from support import scripted_engine
 
 _GAME = othello.Othello()

@@ -9,9 +9,9 @@ import signal
 import threading
 import time
 
+from azo.engine import engine_settings, live_engine
 from azo.games import othello
-from azo.play.engine import engine_settings, live_engine
-from azo.play.web import app, server, sessions
+from azo.web import app, server, sessions
 from support.hash_evaluator import HashEvaluator
 
 QUICK = engine_settings.EngineConfig(num_simulations=40, leaves_per_step=8)

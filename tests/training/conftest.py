@@ -2,7 +2,7 @@
 
 import pytest
 
-from azo.lab import elo, run_matches
+from azo.matches import elo, run_matches
 
 
 @pytest.fixture

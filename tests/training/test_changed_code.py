@@ -7,7 +7,8 @@ import pytest
 from support import tiny_run
 
 import azo
-from azo.learning import heads, targets
+from azo.learning import targets
+from azo.networks import heads
 from azo.training import metrics
 
 CELL = """

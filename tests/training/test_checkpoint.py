@@ -10,8 +10,9 @@ import pytest
 from support import damage, tiny_run
 from support.refusals import message_of
 
+from azo.networks import checkpoint_folder, network_files
 from azo.storage import files
-from azo.training import checkpoint, checkpoint_folder, network_files
+from azo.training import checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,10 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.lab import run_matches
-from azo.learning import network
-from azo.training import (
-    config,
-    curriculum,
-    interruption,
-    metrics,
-    network_files,
-    trainer,
-)
+from azo.matches import run_matches
+from azo.networks import network, network_files
+from azo.process import interruption
+from azo.training import config, curriculum, metrics, trainer
 
 NOTHING_LEARNED = {"replay.min_positions": 128}  # as many as the ring has rows
 

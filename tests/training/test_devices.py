@@ -8,7 +8,8 @@ import jax
 import pytest
 from support import refusals, tiny_run
 
-from azo.training import devices, origin
+from azo.process import machine
+from azo.training import devices
 
 
 def test_a_run_takes_as_many_devices_as_it_asks_for_or_all():
@@ -31,7 +32,7 @@ def test_more_devices_than_there_are_are_refused():
 def test_without_cpu_affinity_all_cores_are_counted(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    assert origin.num_cores() == 3
+    assert machine.num_cores() == 3
 
 
 @pytest.mark.parametrize("chosen", [None, "mine"])
@@ -41,7 +42,7 @@ def test_programs_are_kept_in_the_users_cache_unless_a_folder_is_set(tmp_path, c
     code = """
 import jax
 from azo.training import devices
-devices.keep_programs()
+program_cache.enable()
 print(jax.config.jax_compilation_cache_dir)
 """
     shown = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)

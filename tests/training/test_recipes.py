@@ -9,8 +9,11 @@ from support import slow_tictactoe
 
 from azo.cli import train
 from azo.games import registry, tictactoe
-from azo.lab import arena, elo, players, run_matches
-from azo.training import config, curriculum, interruption, metrics, shipped_files, trainer
+from azo.matches import arena, elo, run_matches
+from azo.opponents import players
+from azo.process import interruption
+from azo.settings import shipped_files
+from azo.training import config, curriculum, metrics, trainer
 
 CONFIGS = shipped_files.CONFIGS
 FILES = sorted([*CONFIGS.glob("*.toml"), *CONFIGS.glob("champions/*.toml")])

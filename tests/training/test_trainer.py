@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.lab import elo, run_matches
 from azo.learning import generations, placement
-from azo.training import config, interruption, metrics, network_files, run_clock, trainer
+from azo.matches import elo, run_matches
+from azo.networks import network_files
+from azo.process import interruption
+from azo.training import config, metrics, run_clock, trainer
 
 GATED = {
     "generation": {"num_games": 20, "num_samples": 64},

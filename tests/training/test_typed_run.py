@@ -9,7 +9,8 @@ import pytest
 
 from azo.cli import train
 from azo.games import registry
-from azo.training import config, shipped_files, typed_run, typed_settings
+from azo.settings import shipped_files, typed_settings
+from azo.training import config, typed_run
 
 CONFIGS = shipped_files.CONFIGS
 FILES = sorted(

@@ -2,7 +2,7 @@
 
 An evaluator is a NamedTuple: `register` says how positions are valued with one. The search of
 `probcut`, that for a forced early end of the game such as a wipe-out, and the classical players of
-`azo.lab` are this function with different evaluators.
+`azo.opponents` are this function with different evaluators.
 """
 
 from collections.abc import Callable

@@ -4,8 +4,8 @@ The estimate is a weighted sum of a few features: mobility, empty squares beside
 stable discs and squares beside empty corners. `scripts/fit_probcut.py` fits its weights to exact
 scores and writes `probcut.json`, by board size and variant. No exact score depends on it.
 
-The pattern player of `azo.lab` cuts its search by `threshold`. The solver does not: at a confidence
-of 98 % a third of its scores were wrong, for 2.4 times the speed.
+The pattern player of `azo.opponents` cuts its search by `threshold`. The solver does not: at a
+confidence of 98 % a third of its scores were wrong, for 2.4 times the speed.
 """
 
 import json

@@ -19,14 +19,16 @@ import pytest
 
 from azo.cli import book as book_command
 from azo.cli import command_line
+from azo.coach import deck
+from azo.engine import opening_book
 from azo.formats import ggf
 from azo.games import notation, variant
-from azo.lab import tournament_runner
 from azo.learning import placement
-from azo.play.engine import opening_book
-from azo.play.protocols import deck, kept_game
+from azo.matches import tournament_runner
+from azo.networks import checkpoint_folder, network_files
 from azo.storage import journal
-from azo.training import checkpoint, checkpoint_folder, metrics, network_files
+from azo.terminal import kept_game
+from azo.training import checkpoint, metrics
 from support import commands, small_tournament, tiny_run
 from support.shim import control
 
@@ -158,7 +160,7 @@ class Training(Program):
 
 
 def _bits(state: Any) -> list[Any]:
-    arrays = checkpoint.named(jax.device_get(checkpoint._with_bits(state)))
+    arrays = network_files.named(jax.device_get(checkpoint._with_bits(state)))
     return [arrays[name] for name in sorted(arrays)]
 
 

@@ -1,0 +1,85 @@
+"""Matches between two players: both games of each opening, all side by side.
+
+Deterministic players repeat one game, so every game starts from uniformly random legal plies, or
+from openings of a file. Each opening is played with both colours, so a lopsided opening favours
+neither player.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from azo.games import protocol
+from azo.matches import elo
+from azo.matches.tournament import backends, game_log, openings, rounds
+from azo.process import memory
+from azo.search import tree_size
+
+_NAMES = ("first", "second")
+
+
+def play_match(
+    game: protocol.Game,
+    first: backends.Contender,
+    second: backends.Contender,
+    key: jax.Array,
+    **settings: Any,
+) -> elo.MatchResult:
+    """Returns the result of `play_games`, whose settings are by keyword."""
+    (pairing,) = game_log.pairings(_NAMES, play_games(game, first, second, key, **settings))
+    return pairing.result
+
+
+def play_games(
+    game: protocol.Game,
+    first: backends.Contender,
+    second: backends.Contender,
+    key: jax.Array,
+    *,
+    num_games: int,
+    opening_plies: int = 0,
+    drawn: Sequence[openings.Opening] | None = None,
+    rows: int | None = None,
+) -> list[game_log.PlayedGame]:
+    """Plays a match; the same arguments give the same games, unless a program limits its time.
+
+    Players that differ only in their arrays, such as the parameters of a network, share one
+    compiled program, for batches of `rows`, by default half of the games. `drawn` has an opening
+    for every two games, in place of random ones. Returns two games of each opening, `first` with
+    black before white.
+
+    Raises:
+      ValueError: An odd or too small `num_games`, more games than fit into the memory, or openings
+        that decide the game.
+      engine_protocols.EngineError: An engine fails at its start; one that fails later loses a game.
+    """
+    if num_games < 2 or num_games % 2:
+        raise ValueError(f"num_games is {num_games}, but openings are played in pairs: 2, 4, ...")
+    search = [getattr(player, "search_config", None) for player in (first, second)]
+    simulations = max([one.num_simulations for one in search if one], default=0)
+    size = tree_size.num_bytes(game, num_games, simulations)
+    memory.check_fits("a match", {"num_games": size})
+    opening_key, *player_keys = jax.random.split(key, 3)
+    if drawn is None:
+        drawn = openings.random(game, opening_key, count=num_games // 2, plies=opening_plies)
+    schedule = [
+        game_log.ScheduledGame(opening, *colours)
+        for opening in range(num_games // 2)
+        for colours in (_NAMES, _NAMES[::-1])
+    ]
+    contenders = {
+        name: (player, int(jax.random.randint(player_key, (), 0, 2**31 - 1)))
+        for name, player, player_key in zip(_NAMES, (first, second), player_keys, strict=True)
+    }
+    played: list[game_log.PlayedGame] = []
+    rounds.play(
+        game,
+        schedule,
+        drawn,
+        contenders,
+        games_at_once=num_games,
+        rows=rows or num_games // 2,
+        on_end=played.append,
+    )
+    return sorted(played, key=lambda one: (one.opening, one.black))

@@ -1,0 +1,91 @@
+"""Networks and their predictions: what all kinds share, those of users too."""
+
+from typing import Any
+
+import flax.linen as nn
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from azo.networks import network_config
+
+
+@flax.struct.dataclass
+class Prediction:
+    """Outputs of the network, each for the side to move."""
+
+    prior_logits: jax.Array  # [M, A] float32, of all actions, legal or not
+    score_logits: jax.Array  # [M, Z] float32, of all final scores
+    value: jax.Array  # [M] float32 in [-1, 1], expected result
+    score: jax.Array  # [M] float32 in [-1, 1], expected score by the largest, see `mix_values`
+
+
+class Network(nn.Module):
+    """A network: the base of azo's own, and of yours, by `--network.kind package.module:Class`.
+
+    A subclass defines `__call__(planes) -> azo.Prediction`, mostly by `self.predict`, for planes
+    `[M, rows, columns, C]` bool or float, such as `C` = 2: pieces of the side to move and of the
+    opponent, with `network.input = "with_moves"` also the moves of both. `azo.check_network` tests
+    what azo relies on:
+
+    * All variables are float32, in the collections `params` and `batch_stats`; no random numbers
+      are drawn after `init`. Each parameter has a gradient.
+    * Any batch size works, under `jit` and `vmap` too, and as a symbolic size in `jax.export`.
+    * Without `is_training`, a prediction depends on its own planes alone, and `batch_stats` are
+      only read. In training they keep shapes and types, and statistics over a batch are those of
+      the mesh axis `axis_name`, if there is one, as flax's BatchNorm takes them.
+
+    Further fields need defaults. Sizes may come from `config`, such as `config.num_channels`. The
+    path may also name a function of the first four fields by keyword, such as a
+    `functools.partial` of the class.
+    """
+
+    config: network_config.NetworkConfig
+    board_shape: tuple[int, int]  # rows and columns
+    num_actions: int  # `A`; squares first, see `games/protocol.py`
+    scores: tuple[int, ...]  # the `Z` final scores of the game, ascending
+    is_training: bool = False  # learning, not play: normalise by this batch
+    axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
+
+    def predict(self, prior_logits: jax.Array, score_logits: jax.Array) -> Prediction:
+        """Returns the outputs, given logits of all actions `[M, A]` and final scores `[M, Z]`."""
+        return predict(prior_logits, score_logits, self.scores)
+
+    @property
+    def block_size(self) -> int:
+        """Positions that a CPU core evaluates at a time."""
+        return 64
+
+
+def predict(
+    prior_logits: jax.Array, score_logits: jax.Array, scores: tuple[int, ...]
+) -> Prediction:
+    """Returns the outputs of a network, given the logits of all final `scores`, ascending."""
+    chances = jax.nn.softmax(score_logits)
+    score = jnp.array(scores, jnp.float32)
+    return Prediction(
+        prior_logits=prior_logits,
+        score_logits=score_logits,
+        value=chances @ jnp.sign(score),
+        score=chances @ score / scores[-1],
+    )
+
+
+def small_output(x: jax.Array, number: int, name: str) -> jax.Array:
+    """Returns `number` outputs in place of the last axis, near 0 before training."""
+    # With a small last layer, an untrained network gives every position a value near 0.
+    small = nn.initializers.variance_scaling(0.01, "fan_in", "truncated_normal")
+    return nn.Dense(number, name=name, kernel_init=small)(x)
+
+
+def resize_scores(output: dict[str, jax.Array], scores: np.ndarray, new: np.ndarray) -> Any:
+    """Returns the layer of the logits of final scores for the final scores of another board.
+
+    A logit is interpolated between those of the scores that are nearest by their share of the
+    largest score, so a distribution keeps its shape. `output` is the kernel `[units, Z]` and bias
+    `[Z]` of the layer for the ascending `scores` `[Z]`; the result is for the scores `new`.
+    """
+    parts = [np.interp(new / new[-1], scores / scores[-1], part) for part in np.eye(len(scores))]
+    weights = jnp.asarray(parts, jnp.float32)  # [Z, Y]
+    return jax.tree.map(lambda x: jnp.dot(x, weights, precision="highest"), output)

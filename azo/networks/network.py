@@ -1,0 +1,176 @@
+"""Networks: from positions to policies and final scores.
+
+A network gives logits for all actions; search and loss mask the illegal ones. There are two kinds:
+residual towers, and sums over tables of patterns, which are many times faster to evaluate. Others
+are classes of users, by import path: see `heads.Network`.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from azo.games import protocol, variant
+from azo.games.symmetry import inverse, move_planes, move_policy
+from azo.networks import heads, network_config, pattern_network, residual
+from azo.networks.kernels import convolution
+from azo.process import code_identity
+from azo.search import improvement
+from azo.settings import import_paths
+
+Symmetry = Literal["none", "random", "average"]
+NetworkConfig = network_config.NetworkConfig
+Network = heads.Network
+Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unless folded
+
+
+def build(game: protocol.Game, config: NetworkConfig) -> Network:
+    """Returns the network for a game, in its form for play.
+
+    ValueError, one line, for a form that does not suit the board, planes or actions of the game,
+    and for an import path that leads to no `heads.Network`.
+    """
+    needs_squares = config.kind == "patterns" or config.heads == "pooled"
+    if needs_squares and not game.has_square_actions:
+        raise ValueError(
+            f"the actions of {game.name} are not the squares of its board: network.kind should be"
+            " 'residual', and network.heads 'flat'"
+        )
+    if config.kind == "patterns" or config.input == "signed_plane":
+        num_planes = jax.eval_shape(lambda: game.planes(game.start())).shape[-1]
+        if num_planes != 2:
+            raise ValueError(
+                f"{game.name} has {num_planes} planes, not one a side: network.kind should be"
+                " 'residual', and network.input 'two_planes'"
+            )
+    if config.kind == "residual":
+        return construct(residual.ResidualNetwork, game, config)
+    if config.kind != "patterns":
+        return construct(import_paths.load("network.kind", config.kind), game, config)
+    size, num_columns = game.board_shape
+    if size != num_columns:
+        raise ValueError(
+            f"network.kind 'patterns' needs a square board, not {size} x {num_columns}"
+        )
+    if config.patterns.set != "small" and size < 4:
+        raise ValueError(
+            f"network.patterns.set {config.patterns.set!r} needs at least 4 rows, not {size}:"
+            " set 'small'"
+        )
+    if config.patterns.has_move_counts and not isinstance(game, variant.Variant):
+        raise ValueError(f"has_move_counts is for Othello, not {game.name}")
+    return construct(pattern_network.PatternNetwork, game, config)
+
+
+def construct(make: Callable[..., Any], game: protocol.Game, config: NetworkConfig) -> Network:
+    """Returns the network that a class, or a function with such arguments, makes for a game."""
+    network = None
+    if callable(make) and not (isinstance(make, type) and not issubclass(make, heads.Network)):
+        network = make(
+            config=config,
+            board_shape=game.board_shape,
+            num_actions=game.num_actions,
+            scores=tuple(int(score) for score in game.scores),
+        )
+    if not isinstance(network, heads.Network):
+        raise ValueError(f"network.kind: {make!r} is no subclass of azo.Network, and makes none")
+    return network
+
+
+def planes_of(game: protocol.Game, config: NetworkConfig, position: protocol.Position) -> jax.Array:
+    """Returns a network's argument `[..., rows, columns, C]` bool or float32."""
+    planes = game.planes(position)
+    if not config.has_move_planes:
+        return planes
+    return jnp.concatenate([planes, game.legal_planes(position)], axis=-1)
+
+
+def planes_shape(game: protocol.Game, config: NetworkConfig) -> tuple[int, ...]:
+    """Returns rows, columns and planes of a network's argument."""
+    return jax.eval_shape(lambda: planes_of(game, config, game.start())).shape
+
+
+def init(game: protocol.Game, config: NetworkConfig, key: jax.Array) -> Variables:
+    """Returns fresh variables."""
+    return _init(build(game, config), game, key)
+
+
+@code_identity.jit(static_argnums=(0, 1))  # one program, not one for each operation
+def _init(model: Network, game: protocol.Game, key: jax.Array) -> Variables:
+    return dict(model.init(key, planes_of(game, model.config, game.start(1))))
+
+
+def shapes(game: protocol.Game, config: NetworkConfig) -> Variables:
+    """Returns the shapes and types of variables, without making any."""
+    return jax.eval_shape(functools.partial(init, game, config), jax.random.key(0))
+
+
+def fold(model: Network, variables: Variables) -> tuple[Network, Variables]:
+    """Returns an equal network that is faster to evaluate, and its variables."""
+    if isinstance(model, residual.ResidualNetwork):
+        return residual.fold(model, variables)
+    if isinstance(model, pattern_network.PatternNetwork):
+        return pattern_network.fold(model, variables)
+    return model, variables
+
+
+def folded_evaluator(
+    game: protocol.Game,
+    config: NetworkConfig,
+    variables: Variables,
+    *,
+    symmetry: Symmetry = "none",
+) -> improvement.Evaluate:
+    """Returns the evaluator of a trained network, which it folds."""
+    return evaluator(game, *fold(build(game, config), variables), symmetry=symmetry)
+
+
+def evaluator(
+    game: protocol.Game,
+    model: Network,
+    variables: Variables,
+    *,
+    symmetry: Symmetry = "none",
+) -> improvement.Evaluate:
+    """Returns the evaluator of a network for a search.
+
+    It evaluates each position unchanged, moved by a random symmetry, or in all `K` images at the
+    cost of `K` evaluations. It then averages probabilities, values and scores. Logits are moved
+    back.
+    """
+    permutations = game.square_symmetries
+    undo = inverse(game.action_symmetries)
+
+    def apply_model(planes: jax.Array) -> improvement.Evaluation:
+        prediction = model.apply(variables, planes)
+        assert isinstance(prediction, heads.Prediction)
+        return improvement.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
+
+    def apply(planes: jax.Array) -> improvement.Evaluation:
+        return convolution.apply_in_blocks(apply_model, planes, block_size=model.block_size)
+
+    def apply_moved(which: jax.Array, planes: jax.Array) -> improvement.Evaluation:
+        evaluation = apply(move_planes(permutations, which, planes))
+        logits = move_policy(undo, which, evaluation.prior_logits)
+        return dataclasses.replace(evaluation, prior_logits=logits)
+
+    def evaluate(key: jax.Array, position: protocol.Position) -> improvement.Evaluation:
+        planes = planes_of(game, model.config, position)
+        if symmetry == "none":
+            return apply(planes)
+        if symmetry == "random":
+            which = jax.random.randint(key, planes.shape[:1], 0, len(permutations))
+            return apply_moved(which, planes)
+        which = jnp.repeat(jnp.arange(len(permutations)), planes.shape[0])
+        images = apply_moved(which, jnp.tile(planes, (len(permutations), 1, 1, 1)))
+        images = jax.tree.map(lambda x: x.reshape(len(permutations), -1, *x.shape[1:]), images)
+        return improvement.Evaluation(
+            prior_logits=jnp.log(jax.nn.softmax(images.prior_logits).mean(axis=0)),
+            value=images.value.mean(axis=0),
+            score=None if images.score is None else images.score.mean(axis=0),
+        )
+
+    return evaluate

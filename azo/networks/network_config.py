@@ -1,0 +1,103 @@
+"""Settings of the networks."""
+
+from typing import Annotated, ClassVar, Literal
+
+import pydantic
+
+from azo.games import patterns
+from azo.settings import setting_types
+
+Precision = Literal["auto", "float32", "bfloat16"]
+_OF_PATTERNS = setting_types.needs_other("kind", "residual")
+_OF_TOWER = setting_types.needs_other("kind", "patterns")
+
+
+class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Shape of a pattern network."""
+
+    set: patterns.SetName = "logistello"
+    """The patterns, by name."""
+    num_features: setting_types.Units = 16
+    """Features that each table entry adds to those of a position."""
+    hidden_units: Annotated[setting_types.Layers, pydantic.Field(min_length=1)] = (32, 32)
+    """Units of the layers between features and score."""
+    has_move_counts: bool = False
+    """Add to each logit what the move leaves, such as the number of replies; the position weighs
+    these counts."""
+
+    @property
+    def num_columns(self) -> int:
+        """Columns of a table: features, then logits."""
+        return self.num_features + patterns.MAX_LENGTH
+
+
+class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Shape of the network."""
+
+    kind: Annotated[str, setting_types.known_or_import_path("residual", "patterns")] = "residual"
+    """residual: a tower of blocks of convolutions; patterns: sums over tables; or a subclass of
+    azo.Network as package.module:Class."""
+    patterns: PatternsConfig = PatternsConfig()
+    """Shape of kind 'patterns'. All settings below are of kind 'residual'; a class of yours may use
+    them, and sees the planes of `input`."""
+    num_blocks: Annotated[int, pydantic.Field(ge=0, le=256)] = 3
+    """Residual blocks of two convolutions each."""
+    num_channels: setting_types.Units = 32
+    """Channels of every convolution of the tower. Multiples of 64 suit accelerators."""
+    block_channels: setting_types.Layers = ()
+    """Channels of each block, in place of num_blocks; the stem keeps num_channels."""
+    input: Literal["two_planes", "signed_plane", "with_moves"] = "two_planes"
+    """The planes of the game, in Othello one a side; one plane, 1 for the mover's pieces and -1 for
+    the opponent's; or the planes of the game and one for the moves of each side."""
+    heads: Literal["flat", "pooled"] = "flat"
+    """Dense layers on all squares; or 1x1 convolutions, and means and maxima over the board, for
+    boards of any size whose actions are the squares. The value head then sees two features a
+    channel."""
+    policy_network: Literal["head", "mlp"] = "head"
+    """A head of the tower, or a network of its own: dense layers on the board."""
+    policy_channels: setting_types.Units = 16
+    """Input channels of the policy head."""
+    policy_units: Annotated[int, pydantic.Field(ge=0, le=2**14)] = 0
+    """Hidden units of the policy head, of each square if heads is 'pooled'; 0: no hidden layer."""
+    policy_mlp_units: setting_types.Layers = (128, 256, 256, 256, 128)
+    """Hidden units of policy_network 'mlp', from the board to the logits."""
+    value_channels: setting_types.Units = 8
+    """Input channels of the value head."""
+    value_units: setting_types.Units = 64
+    """Hidden units of the value head."""
+    normalisation: Literal["batch", "none"] = "batch"
+    """Batch normalisation after every convolution, or none."""
+    precision: Precision = "auto"
+    """Precision of the tower's convolutions; auto: float32 on the CPU, bfloat16 elsewhere."""
+
+    # A class of the user's may use all of them.
+    NEEDS: ClassVar[setting_types.Table] = {
+        **{f"patterns.{name}": (_OF_PATTERNS,) for name in PatternsConfig.model_fields},
+        "num_blocks": (_OF_TOWER, setting_types.needs("block_channels", ())),
+        "num_channels": (_OF_TOWER,),
+        "block_channels": (_OF_TOWER,),
+        "input": (_OF_TOWER,),
+        "heads": (_OF_TOWER,),
+        "policy_network": (_OF_TOWER,),
+        "policy_channels": (_OF_TOWER, setting_types.needs("policy_network", "head")),
+        "policy_units": (_OF_TOWER, setting_types.needs("policy_network", "head")),
+        "policy_mlp_units": (_OF_TOWER, setting_types.needs("policy_network", "mlp")),
+        "value_channels": (_OF_TOWER,),
+        "value_units": (_OF_TOWER,),
+        "normalisation": (_OF_TOWER,),
+        "precision": (_OF_TOWER,),
+    }
+
+    @pydantic.model_validator(mode="after")
+    def _check_heads(self) -> "NetworkConfig":
+        if self.heads == "pooled" and self.policy_network == "mlp":
+            raise ValueError(
+                "policy_network 'mlp' sees a board of one size: set heads to 'flat', or"
+                " policy_network to 'head'"
+            )
+        return self
+
+    @property
+    def has_move_planes(self) -> bool:
+        """Whether the argument has planes of the moves of both sides behind those of the game."""
+        return self.kind == "patterns" or self.input == "with_moves"

@@ -1,1 +1,0 @@
-"""Analysis of whole games: `game_analysis`, and its texts and page."""

@@ -1,0 +1,6 @@
+"""The process that azo runs in: signals, threads, compiled programs, devices and the terminal.
+
+Read `interruption` (Ctrl-C and signals that end a process), `threads`, `program_cache` (compiled
+programs on disk), `code_identity` (programs are compiled again when their code has changed),
+`console` (progress and messages of long commands) and `extras` (optional packages).
+"""

@@ -1,0 +1,139 @@
+"""Settings from TOML files, with validation errors as one line each.
+
+A message names the file or flag, the setting and the value found, and says what would work.
+"""
+
+import contextlib
+import difflib
+import pathlib
+import tomllib
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import pydantic
+
+from azo.settings import import_paths
+from azo.storage import files
+
+Settings = TypeVar("Settings", bound=pydantic.BaseModel)
+_MAX_DEPTH = 50  # of nested values; settings have at most 6
+
+
+def load(kind: type[Settings], path: pathlib.Path, what: str, **changes: Any) -> Settings:
+    """Returns the settings of a TOML file, its top-level settings changed where given.
+
+    Messages call such files by `what`, such as "queue".
+    """
+    return validate(kind, read_toml(path, what) | changes, str(path))
+
+
+def read_toml(path: pathlib.Path, what: str) -> dict[str, Any]:
+    """Returns the content of a TOML file; raises ValueError with one line."""
+    if not path.exists():
+        raise ValueError(f"{path}: no such {what} file")
+    text = files.read_text(path)
+    try:
+        tree = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not TOML: {error}") from None
+    _check_tree(tree, str(path))
+    return tree
+
+
+def validate(
+    kind: type[Settings], tree: Any, place: str | None, *, ignores_unknown: bool = False
+) -> Settings:
+    """Returns settings from nested dictionaries, which come from a file, or, without one, flags.
+
+    `ignores_unknown` accepts settings of other versions, which are not read. Import paths in a file
+    are refused unless they are allowed.
+    """
+    _check_tree(tree, place)
+    extra: Literal["ignore"] | None = "ignore" if ignores_unknown else None
+    try:
+        with contextlib.nullcontext() if place is None else import_paths.from_file():
+            return kind.model_validate(tree, extra=extra)
+    except pydantic.ValidationError as error:
+        raise ValueError(_describe(error, kind, place)) from None
+
+
+def suggest(name: str, names: Iterable[str] | Mapping[str, str]) -> str:
+    """Returns a hint with the closest of the known names, or with all.
+
+    A mapping gives the texts to show for the names.
+    """
+    texts = names if isinstance(names, Mapping) else {known: known for known in names}
+    close = difflib.get_close_matches(name, texts, n=1)
+    if close:
+        return f"Did you mean '{texts[close[0]]}'?"
+    return f"There are: {', '.join(texts.values())}"
+
+
+def _describe(
+    error: pydantic.ValidationError, kind: type[pydantic.BaseModel], place: str | None
+) -> str:
+    first = error.errors(include_url=False)[0]
+    location = [str(part) for part in first["loc"]]
+    if first["type"] == "value_error":
+        reason = str(first["ctx"]["error"])
+        is_located = reason.startswith(("[", "--"))
+        return _message(place, [] if is_located else location[:1], reason)
+    if not location:
+        return _message(place, [], first["msg"])
+    section, name = location[:-1], location[-1]
+    if name.isdigit():
+        name = f"{section.pop()}.{name}"
+    if first["type"] == "missing":
+        return _message(place, section, f"{name} is missing")
+    if first["type"] == "extra_forbidden":
+        is_section = isinstance(first["input"], dict)
+        unknown = f"section [{name}]" if is_section else f"setting {name!r}"
+        hint = suggest(name, _settings_at(kind, section))
+        return _message(place, section, f"unknown {unknown}. {hint}")
+    reason = first["msg"].replace("Input should", "should", 1)
+    if first["type"] == "model_type":
+        reason = f"should be a section: [{name}]"
+    if place is None:
+        flag = ".".join(part for part in location if not part.isdigit()).replace("_", "-")
+        return f"--{flag} is {first['input']}, but {reason}"
+    return _message(place, section, f"{name} is {first['input']!r}, but {reason}")
+
+
+def _check_tree(tree: Any, place: str | None, depth: int = 0) -> None:
+    """Raises ValueError if values are nested too deep, or a text cannot be stored as UTF-8."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(_message(place, [], f"nested more than {_MAX_DEPTH} deep"))
+    if isinstance(tree, Mapping):
+        for name, value in tree.items():
+            _check_tree(name, place)
+            _check_tree(value, place, depth + 1)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            _check_tree(value, place, depth + 1)
+    elif isinstance(tree, str | pathlib.PurePath):
+        text = str(tree)
+        if any(x == "\0" or "\ud800" <= x <= "\udfff" for x in text):
+            raise ValueError(_message(place, [], f"{text!r} is not a text in UTF-8, or has a NUL"))
+
+
+def _message(place: str | None, section: Sequence[str], reason: str) -> str:
+    parts = [place] if place else []
+    parts += [f"[{'.'.join(section)}]"] if section else []
+    return f"{' '.join(parts)}: {reason}" if parts else reason
+
+
+def _settings_at(kind: type[pydantic.BaseModel], section: Sequence[str]) -> list[str]:
+    """Returns the names of the settings in a section, given by the names that lead to it."""
+    for name in section:
+        if not name.isdigit():
+            kind = _model_in(kind.model_fields[name].annotation) or kind
+    return list(kind.model_fields)
+
+
+def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
+    """Returns the first class of settings in an annotation such as `tuple[Phase, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+        return annotation
+    models = (_model_in(argument) for argument in typing.get_args(annotation))
+    return next((model for model in models if model is not None), None)
