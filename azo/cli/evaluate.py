@@ -2,6 +2,7 @@
 
     azo evaluate runs/azo8 rollouts:100
     azo evaluate engine:zero-fast engine:zero-fast --engine.c-puct 1 --against.c-puct 3
+    azo evaluate network:new:100 network:old:100 --sprt 0 10 --num-games 20000
     azo evaluate runs/azo8 --exact random:10 ffo.obf --simulations 0 100
     azo evaluate engine:zero-fast --exact edax_full_20.obf.gz --simulations 800 10000
 
@@ -14,6 +15,10 @@ greedily), `network:FOLDER:N` (with N simulations a move), `policy:FOLDER` (with
 root), or the name of a file in configs/engines with a level, such as `gtp-rhino:3`. `zero-fast` is
 a shipped network. The game is that of the first network; `--game.*` gives it if no player is a
 network.
+
+With `--sprt ELO0 ELO1` the match ends as soon as it decides between two differences in Elo: that
+PLAYER is better by ELO0, which should be kept unless there is evidence, or by ELO1. `--num-games`
+is then the most games. azo/matches/sprt.py describes the test.
 
 With `--exact`, the values and moves of a network or of the engine are compared with known scores of
 positions: docs/notebook/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with exact
@@ -36,7 +41,7 @@ import tyro
 from azo.cli import command_line, engine_player
 from azo.engine.engine_settings import WITHOUT_PONDERING, EngineConfig
 from azo.games import othello, protocol, registry
-from azo.matches import accuracy, arena, tournament_file
+from azo.matches import accuracy, arena, sprt, tournament_file
 from azo.matches.tournament import backends, openings
 from azo.networks import network_files
 from azo.opponents import engine_protocols, players
@@ -46,6 +51,8 @@ from azo.settings import setting_types, typed_settings
 _OPPONENT = "rollouts:100"
 _IN_MATCHES = setting_types.needs("exact", ())
 _WITH_SETS = setting_types.needs_other("exact", ())
+_WITH_SPRT = setting_types.needs_other("sprt", None)
+_GAMES_AT_ONCE = 128  # of a match that may end early
 _NO_SOLVER = EngineConfig(solve_empties=0, probe_nodes=0)  # at the root
 # A line of text, and the object that `--json` prints in its place, if any.
 _Output = Iterator[tuple[str, dict[str, Any] | None]]
@@ -68,6 +75,12 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Of openings, players and sets of positions; the same seed repeats the result."""
     game: registry.GameConfig = registry.GameConfig()
     """The game, if neither player is a network."""
+    sprt: Annotated[tuple[float, float], tyro.conf.arg(metavar="ELO0 ELO1")] | None = None
+    """End the match once it decides between two differences in Elo, such as 0 10."""
+    alpha: float = 0.05
+    """With --sprt: chance to accept ELO1 if ELO0 is true."""
+    beta: float = 0.05
+    """With --sprt: chance to accept ELO0 if ELO1 is true."""
     json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object a match, or a row of the table, in place of text."""
     exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = ()
@@ -92,6 +105,9 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         "num_games": (_IN_MATCHES,),
         "opening_plies": (_IN_MATCHES, setting_types.needs("openings", None)),
         "openings": (_IN_MATCHES,),
+        "sprt": (_IN_MATCHES,),
+        "alpha": (_WITH_SPRT,),
+        "beta": (_WITH_SPRT,),
         "limit": (_WITH_SETS,),
         "solve_empties": (_WITH_SETS,),
         "engine.score_share": (_IN_MATCHES,),  # analyses maximise the score, and draw no moves
@@ -152,16 +168,28 @@ def play(match: EvaluateConfig, game: protocol.Game) -> _Output:
 
     sides = contender(match.first, match.engine), contender(match.second, match.against)
     key, num_games = jax.random.key(match.seed), match.num_games
+    test = match.sprt and sprt.SequentialTest(*match.sprt, match.alpha, match.beta)
     with command_line.waiting(f"compiling and playing {num_games} games"):
         drawn = match.openings and openings.from_file(
             match.openings, game, key, count=num_games // 2
         )
         result = arena.play_match(
-            game, *sides, key, num_games=num_games, opening_plies=match.opening_plies, drawn=drawn
+            game,
+            *sides,
+            key,
+            num_games=num_games,
+            opening_plies=match.opening_plies,
+            drawn=drawn,
+            games_at_once=_GAMES_AT_ONCE if test else None,
+            is_enough=test and test.is_decided,
         )
-    figures = {"score": result.score, "interval": result.interval()}
+    figures: dict[str, Any] = {"score": result.score, "interval": result.interval()}
+    if test:
+        figures["sprt"] = test.figures(result)
     data = {"players": [match.first, match.second], **dataclasses.asdict(result), **figures}
     yield f"{match.first} against {match.second}: {result}", data
+    if test:
+        yield test.describe(result), None
 
 
 def compare(match: EvaluateConfig, game: protocol.Game) -> _Output:
