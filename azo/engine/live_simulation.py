@@ -4,7 +4,7 @@ The batched search of `azo.search` runs many games side by side on the device. F
 descends the tree, and the device only evaluates batches of leaves: `gather` fills a batch, `expand`
 takes its predictions. Meanwhile each pending path counts as a visit, so that the next path differs.
 
-Moves are selected as in `azo.search.selection.puct_action`. Leaves that are finished or solved need
+Moves are selected as in `azo.search.puct`. Leaves that are finished or solved need
 no network and are backed up at once. Bounds pass up as in `azo.search.proofs`: of the
 result, or of the final score if the search maximises a share of it. The root makes all its children
 at once, so it sees the end of the game two plies ahead.

@@ -18,7 +18,7 @@ from azo.games.symmetry import inverse, move_planes, move_policy
 from azo.networks import heads, network_config, pattern_network, residual
 from azo.networks.kernels import convolution
 from azo.process import code_identity
-from azo.search import improvement
+from azo.search import search_tree
 from azo.settings import import_paths
 
 Symmetry = Literal["none", "random", "average"]
@@ -123,7 +123,7 @@ def folded_evaluator(
     variables: Variables,
     *,
     symmetry: Symmetry = "none",
-) -> improvement.Evaluate:
+) -> search_tree.Evaluate:
     """Returns the evaluator of a trained network, which it folds."""
     return evaluator(game, *fold(build(game, config), variables), symmetry=symmetry)
 
@@ -134,7 +134,7 @@ def evaluator(
     variables: Variables,
     *,
     symmetry: Symmetry = "none",
-) -> improvement.Evaluate:
+) -> search_tree.Evaluate:
     """Returns the evaluator of a network for a search.
 
     It evaluates each position unchanged, moved by a random symmetry, or in all `K` images at the
@@ -144,20 +144,20 @@ def evaluator(
     permutations = game.square_symmetries
     undo = inverse(game.action_symmetries)
 
-    def apply_model(planes: jax.Array) -> improvement.Evaluation:
+    def apply_model(planes: jax.Array) -> search_tree.Evaluation:
         prediction = model.apply(variables, planes)
         assert isinstance(prediction, heads.Prediction)
-        return improvement.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
+        return search_tree.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
 
-    def apply(planes: jax.Array) -> improvement.Evaluation:
+    def apply(planes: jax.Array) -> search_tree.Evaluation:
         return convolution.apply_in_blocks(apply_model, planes, block_size=model.block_size)
 
-    def apply_moved(which: jax.Array, planes: jax.Array) -> improvement.Evaluation:
+    def apply_moved(which: jax.Array, planes: jax.Array) -> search_tree.Evaluation:
         evaluation = apply(move_planes(permutations, which, planes))
         logits = move_policy(undo, which, evaluation.prior_logits)
         return dataclasses.replace(evaluation, prior_logits=logits)
 
-    def evaluate(key: jax.Array, position: protocol.Position) -> improvement.Evaluation:
+    def evaluate(key: jax.Array, position: protocol.Position) -> search_tree.Evaluation:
         planes = planes_of(game, model.config, position)
         if symmetry == "none":
             return apply(planes)
@@ -167,7 +167,7 @@ def evaluator(
         which = jnp.repeat(jnp.arange(len(permutations)), planes.shape[0])
         images = apply_moved(which, jnp.tile(planes, (len(permutations), 1, 1, 1)))
         images = jax.tree.map(lambda x: x.reshape(len(permutations), -1, *x.shape[1:]), images)
-        return improvement.Evaluation(
+        return search_tree.Evaluation(
             prior_logits=jnp.log(jax.nn.softmax(images.prior_logits).mean(axis=0)),
             value=images.value.mean(axis=0),
             score=None if images.score is None else images.score.mean(axis=0),

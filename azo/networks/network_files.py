@@ -16,7 +16,7 @@ import pydantic
 from azo.games import protocol, registry
 from azo.networks import checkpoint_folder, exported_network, heads, network, origin
 from azo.process import program_cache
-from azo.search import improvement
+from azo.search import search_tree
 from azo.settings import import_paths, shipped_files
 from azo.storage import files
 
@@ -70,7 +70,7 @@ class TrainedNetwork:
     """A network and what is needed to use it."""
 
     game: protocol.Game  # that it was trained for
-    evaluate: improvement.Evaluate  # compiled: (key, positions [B]) to an Evaluation
+    evaluate: search_tree.Evaluate  # compiled: (key, positions [B]) to an Evaluation
     variables: network.Variables  # on the default device, as flax stores them
     settings: exported_network.NetworkSettings  # `game`, `network`, `search`, `origin`, ...
 

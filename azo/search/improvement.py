@@ -1,37 +1,28 @@
 """Policy improvement: from a network's policy and value to those of a tree search.
 
-All algorithms share the trees of `search_tree` and the loop of `simulation`:
-
-* `gumbel`: Gumbel AlphaZero (Danihelka et al., 2022, https://openreview.net/forum?id=bERaNdoegnO)
-  by mctx's functions, with Q not rescaled. It improves the policy even with few simulations.
-* `puct`: AlphaZero (Silver et al., 2017, arXiv:1712.01815), with Q in [-1, 1], not rescaled.
-  Dirichlet noise is drawn over the legal moves only.
-* `puct_over_visits`: as `puct`, with another formula; see `selection`.
+All algorithms share the trees of `search_tree` and the loop of `mcts`. Their rules are in `gumbel`
+and `puct`.
 
 Positions, values and policies are seen by the side to move.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable
 
 import flax.struct
 import jax
 import jax.numpy as jnp
-import mctx
 import numpy as np
 
 from azo.games import protocol, summaries
 from azo.process import code_identity
-from azo.search import proofs, search_tree, selection, settings, simulation
+from azo.search import mcts, proofs, rules, search_tree, settings
 from azo.settings import setting_types
 
 Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate
 SearchConfig = settings.SearchConfig
 
-# Moves sampled by Q: at temperature 1 this difference in Q makes a move e times likelier.
-Q_UNIT = 0.1
 _LOWEST_LOGIT = -1e30  # its exponential is 0; above the logits of illegal moves
 
 
@@ -84,33 +75,26 @@ def search(
         return Evaluation(evaluation.prior_logits / config.prior_temperature, value)
 
     root = adapted(root_key, position)
-    no_noise = setting_types.is_zero(config.root_noise_fraction)
     root_moves = search_tree.compact(game, position, root.prior_logits)
-    moves = root_moves
-    if config.algorithm != "gumbel" and not is_greedy and not no_noise:
-        moves = _with_noise(noise_key, moves, config)
-
-    def run(**rules: search_tree.Select) -> tuple[search_tree.Tree, mctx.Tree, jax.Array]:
-        tree = simulation.run(
-            game, adapted, tree_key, position, moves, root.value, config=config, **rules
-        )
-        is_best = tree.moves.is_legal()[:, 0]
-        if config.has_proofs:
-            tree, is_best = proofs.look_ahead_at_root(game, tree)
-        return tree, search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0])), is_best
-
     temperature = config.temperature * (jnp.asarray(ply) < config.temperature_plies)
     temperature = jnp.broadcast_to(0.0 if is_greedy else temperature, root.value.shape)
-    if config.algorithm == "gumbel":
-        tree, slot, policy = _gumbel(run, noise_key, moves, temperature, config)
-    else:
-        tree, slot, policy = _by_formula(run, move_key, moves, temperature, config)
+    rule = rules.named(config.algorithm).begin(
+        config, move_key, noise_key, root_moves, temperature, is_greedy=is_greedy
+    )
+    tree = mcts.run(game, adapted, tree_key, position, root.value, rule, config)
+    is_best = rule.moves.is_legal()
+    if config.has_proofs:
+        tree, is_best = proofs.look_ahead_at_root(game, tree)
+    root_bounds = search_tree.Bounds(tree.bounds.lower[:, 0], tree.bounds.upper[:, 0])
+    certain = root_bounds.clip(jnp.float32(-1), tree.score_share)
+    searched = search_tree.node_of(tree, jnp.zeros_like(tree.visits[:, 0]))
+    slot, policy = rule.decide(searched, is_best, certain)
     raw_policy = jax.nn.softmax(root.prior_logits * config.prior_temperature)
     return SearchResult(
-        action=moves.at(slot),
-        policy=moves.spread(policy, game.num_actions),
+        action=rule.moves.at(slot),
+        policy=rule.moves.spread(policy, game.num_actions),
         value=tree.value()[:, 0],
-        prior=moves.spread(jnp.exp(root_moves.logits), game.num_actions),
+        prior=root_moves.spread(jnp.exp(root_moves.logits), game.num_actions),
         legal_mass=jnp.where(game.legal_mask(position), raw_policy, 0).sum(axis=-1),
         raw_value=root.value,
         tree=tree,
@@ -199,140 +183,3 @@ def _guarded(
     logits = jnp.where(jnp.isfinite(logits), logits, _LOWEST_LOGIT)
     value = jnp.where(is_over, 0.0, jnp.where(is_bad, jnp.nan, evaluation.value))
     return dataclasses.replace(evaluation, prior_logits=logits, value=value)
-
-
-def _visits_of_best(tree: search_tree.Tree, root: mctx.Tree, is_best: jax.Array) -> jax.Array:
-    """Returns the visits `[B, S]` of the moves that may be played, see `proofs`; 0 elsewhere.
-
-    A proven move takes no further visits. So a move whose Q is below what is certain counts 0, and
-    if all moves that may be played have no visit, each counts one.
-    """
-    root_bounds = search_tree.Bounds(tree.bounds.lower[:, :1], tree.bounds.upper[:, :1])
-    certain = root_bounds.clip(jnp.float32(-1), tree.score_share)
-    is_good = -root.children_values[:, 0] >= certain
-    visits = jnp.where(is_best & is_good, root.children_visits[:, 0], 0)
-    return jnp.where(visits.any(axis=-1, keepdims=True), visits, is_best.astype(visits.dtype))
-
-
-# Runs the simulations, by the rules `select_at_root` and `select_below`. Returns trees, their roots
-# as `search_tree.view` shows them, and the moves `[B, S]` bool that may be played, see `proofs`.
-_Run = Callable[..., tuple[search_tree.Tree, mctx.Tree, jax.Array]]
-# Every algorithm returns trees, slots to play `[B]` and improved policies `[B, S]`.
-_Improvement = tuple[search_tree.Tree, jax.Array, jax.Array]
-
-
-def _by_formula(
-    run: _Run,
-    key: jax.Array,
-    moves: search_tree.Moves,
-    temperature: jax.Array,
-    config: SearchConfig,
-) -> _Improvement:
-    """Searches by one formula at all nodes."""
-    over_visits = config.algorithm == "puct_over_visits"
-    formula = selection.puct_over_visits_action if over_visits else selection.puct_action
-    select = functools.partial(formula, c_puct=config.c_puct)
-    tree, root, is_best = run(select_at_root=select, select_below=select)
-    visits = root.children_visits[:, 0]
-    if config.has_proofs:
-        visits = _visits_of_best(tree, root, is_best)
-    scale = jnp.where(temperature > 0, temperature, 1.0)[:, None]
-    if config.move_choice == "visits":
-        logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)), -jnp.inf)
-        score = jnp.where(moves.is_legal(), visits, -1)
-    else:
-        is_much_visited = visits >= settings.MUCH_VISITED * visits.max(axis=-1, keepdims=True)
-        score = jnp.where(is_much_visited & (visits > 0), -root.children_values[:, 0], -jnp.inf)
-        logits = score / Q_UNIT
-    sampled = jax.random.categorical(key, logits / scale)
-    slot = jnp.where(temperature > 0, sampled, jnp.argmax(score, axis=-1))
-    return tree, slot, visits / visits.sum(axis=-1, keepdims=True)
-
-
-def _gumbel(
-    run: _Run,
-    key: jax.Array,
-    moves: search_tree.Moves,
-    temperature: jax.Array,
-    config: SearchConfig,
-) -> _Improvement:
-    """Searches by sequential halving at the root and by the improved policy below it."""
-    gumbel = temperature[:, None] * jax.random.gumbel(key, moves.logits.shape)
-    extra_data = mctx.GumbelMuZeroExtraData(root_gumbel=gumbel)
-    qtransform = functools.partial(
-        mctx.qtransform_completed_by_mix_value,
-        value_scale=config.value_scale,
-        maxvisit_init=settings.VISIT_OFFSET,
-        rescale_values=False,
-    )
-    at_root = functools.partial(
-        mctx.gumbel_muzero_root_action_selection,
-        num_simulations=config.num_simulations,
-        max_num_considered_actions=config.max_considered_actions,
-        qtransform=qtransform,
-    )
-    below = functools.partial(
-        mctx.gumbel_muzero_interior_action_selection, depth=None, qtransform=qtransform
-    )
-
-    def select(rule: Callable, node: mctx.Tree) -> jax.Array:
-        return jax.vmap(lambda one: rule(None, one, 0))(node)
-
-    def select_at_root(node: mctx.Tree) -> jax.Array:
-        # Virtual visits are whole numbers in float32; sequential halving indexes by visits.
-        visits = node.children_visits.astype(jnp.int32)
-        slot = select(at_root, node.replace(children_visits=visits, extra_data=extra_data))
-        if not config.has_proofs:
-            return slot
-        q = jax.vmap(lambda one: qtransform(one, 0))(node)
-        return _unless_excluded(slot, node, visits[:, 0], gumbel + moves.logits + q)
-
-    tree, root, is_best = run(
-        select_at_root=select_at_root, select_below=functools.partial(select, below)
-    )
-    visits = root.children_visits[:, 0]
-    q = jax.vmap(lambda one: qtransform(one, 0))(root)
-    # The best of the most visited moves, as in `mctx.gumbel_muzero_policy`.
-    visits = jnp.where(is_best, visits, -1)
-    is_finalist = is_best & (visits == visits.max(axis=-1, keepdims=True))
-    final_score = jnp.where(is_finalist, gumbel + moves.logits + q, -jnp.inf)
-    slot = jnp.argmax(final_score, axis=-1).astype(jnp.int32)
-    return tree, slot, jax.nn.softmax(search_tree.mask_illegal(moves.logits + q, is_best))
-
-
-def _unless_excluded(
-    slot: jax.Array, node: mctx.Tree, visits: jax.Array, score: jax.Array
-) -> jax.Array:
-    """Returns the slots `[B]` that sequential halving selected, others in place of excluded moves.
-
-    The turn of an excluded move goes to the best of the moves with the next higher number of
-    visits, and to the best of all moves if none has more.
-    """
-    is_open = node.children_prior_logits[:, 0] > jnp.finfo(jnp.float32).min
-    turn = jnp.take_along_axis(visits, slot[:, None], axis=1)
-    more = jnp.where(is_open & (visits >= turn), visits, settings.MAX_SIMULATIONS)
-    is_next = is_open & (visits == more.min(axis=-1, keepdims=True))
-    is_next = jnp.where(is_next.any(axis=-1, keepdims=True), is_next, is_open)
-    other = jnp.argmax(jnp.where(is_next, score, -jnp.inf), axis=-1).astype(slot.dtype)
-    return jnp.where(jnp.take_along_axis(is_open, slot[:, None], axis=1)[:, 0], slot, other)
-
-
-def _with_noise(
-    key: jax.Array, moves: search_tree.Moves, config: SearchConfig
-) -> search_tree.Moves:
-    """Returns moves `[B, S]` with noise mixed into their prior, which still sums to 1.
-
-    The noise is drawn over the legal moves (Silver et al., 2017, arXiv:1712.01815). mctx draws it
-    over all actions and masks the illegal ones, so most of the noise is lost: with 10 legal moves
-    of 65 the effective share is 5 % instead of 25 %.
-    """
-    legal, alpha = moves.is_legal(), config.root_noise_alpha
-    usual = jnp.minimum(1.0, 10.0 / legal.sum(axis=-1, keepdims=True))
-    alphas = usual if alpha is None else jnp.float32(alpha)
-    log_gamma = jax.random.loggamma(key, jnp.broadcast_to(alphas, legal.shape))
-    noise = jax.nn.softmax(jnp.where(legal, log_gamma, -jnp.inf))
-    fraction = config.root_noise_fraction
-    prior = (1 - fraction) * jnp.exp(moves.logits) + fraction * noise
-    tiny = jnp.finfo(prior.dtype).tiny
-    logits = jnp.where(legal, jnp.log(jnp.maximum(prior, tiny)), moves.logits)
-    return dataclasses.replace(moves, logits=logits)

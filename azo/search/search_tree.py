@@ -1,8 +1,7 @@
-"""Search trees of a batch of games, and single nodes in the form of mctx.
+"""Search trees of a batch of games.
 
-Each of `B` games has a tree of `N` nodes, node 0 the root; `simulation` fills them. A rule of
-selection is a function of one node, given as a `mctx.Tree` of that node alone (`view`), so mctx's
-own action selection and q-transforms can be used unchanged.
+Each of `B` games has a tree of `N` nodes, node 0 the root; `mcts` fills them. A rule of selection
+is a function of one node, see `Node`.
 
 A node has `S` slots, one for each legal move, instead of one for each action: see `compact`.
 Visits and values are stored once, at the node, and not also at its parent. A node of Othello 8x8
@@ -20,7 +19,6 @@ from typing import Any
 import flax.struct
 import jax
 import jax.numpy as jnp
-import mctx
 
 from azo.games import protocol
 
@@ -101,8 +99,6 @@ class Tree:
         return self.bounds.clip(self.value_sum / jnp.maximum(self.visits, 1), self.score_share)
 
 
-# A rule of selection: returns slots `[B]` int32, given trees that consist of one node each.
-Select = Callable[[mctx.Tree], jax.Array]
 # An evaluator of leaves: a function of a random key and positions `[B]`.
 Evaluate = Callable[[jax.Array, protocol.Position], Evaluation]
 
@@ -139,59 +135,64 @@ def at_node(x: Any, node: jax.Array) -> Any:
     return jax.tree.map(lambda x: jax.vmap(lambda row, index: row[index])(x, node), x)
 
 
-def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.Tree:
-    """Returns one node `[B]` of each tree in the form of mctx: index 0 of a tree of one node.
+@flax.struct.dataclass
+class Node:
+    """One node of each tree and its moves, as a rule of selection sees them.
 
-    Its actions are slots. Fields about the rest of the tree hold the values of a root. Moves that
-    cannot improve on the lower bound of the node look like empty slots, unless that is all moves.
+    Visits include virtual losses, and are then float32. The values of moves that have no visit are
+    0.
+    """
 
+    visits: jax.Array  # [B] int32 or float32, its own evaluation included
+    value: jax.Array  # [B] float32, mean value of the visits
+    raw_value: jax.Array  # [B] float32, that of its own evaluation
+    logits: jax.Array  # [B, S] float32, log of the prior; lowest float where a move is excluded
+    move_visits: jax.Array  # [B, S] int32 or float32, of the nodes behind the moves
+    q: jax.Array  # [B, S] float32, mean value of the moves for the side to move at the node
+    is_legal: jax.Array  # [B, S] bool, the slots that hold a move
+
+    def is_open(self) -> jax.Array:
+        """Returns `[B, S]` bool, the moves that may be selected; not all of them if one is open."""
+        return self.logits > jnp.finfo(self.logits.dtype).min
+
+
+def node_of(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> Node:
+    """Returns one node `[B]` of each tree.
+
+    Moves that cannot improve on the lower bound of the node are excluded, unless that is all moves.
     Virtual losses `[B, N]` float32 are 0 or at least 1. They count as visits, and as losses for the
     side that moved to the node. The value of `node` itself is unchanged.
     """
     child, moves = at_node((tree.child, tree.moves), node)
     is_visited = child != UNVISITED
     index = jnp.maximum(child, 0)
-    visits = jnp.where(is_visited, at_node(tree.visits, index), 0)
+    move_visits = jnp.where(is_visited, at_node(tree.visits, index), 0)
     sums = jnp.where(is_visited, at_node(tree.value_sum, index), 0.0)
-    node_visits, node_sum, raw_value = at_node((tree.visits, tree.value_sum, tree.raw_value), node)
-    node_value = node_sum / node_visits
+    visits, value_sum, raw_value = at_node((tree.visits, tree.value_sum, tree.raw_value), node)
+    value = value_sum / visits
     excluded = ~moves.is_legal()
     if tree.has_proofs:
         edges, bounds = move_bounds(tree, node), at_node(tree.bounds, node)
         useless = edges.upper <= bounds.lower[:, None]
         excluded |= useless & ~useless.all(axis=-1, keepdims=True)
-        node_value = bounds.clip(node_value, tree.score_share)
+        value = bounds.clip(value, tree.score_share)
     if virtual is not None:
         losses = jnp.where(is_visited, at_node(virtual, index), 0.0)
-        visits, sums = visits + losses, sums + losses
-        node_visits = node_visits + at_node(virtual, node)
+        move_visits, sums = move_visits + losses, sums + losses
+        visits = visits + at_node(virtual, node)
 
-    values = sums / jnp.maximum(visits, 1)
+    values = sums / jnp.maximum(move_visits, 1)  # for the side that moved to the nodes behind
     if tree.has_proofs:
         behind = Bounds(lower=-edges.upper, upper=-edges.lower)
         values = jnp.where(is_visited, behind.clip(values, tree.score_share), 0.0)
-
-    def one_node(x: jax.Array) -> jax.Array:
-        return x[:, None]
-
-    no_parent = jnp.full((node.shape[0], 1), mctx.Tree.NO_PARENT)
-    return mctx.Tree(
-        node_visits=one_node(node_visits),
-        raw_values=one_node(raw_value),
-        node_values=one_node(node_value),
-        parents=no_parent,
-        action_from_parent=no_parent,
-        children_index=one_node(child),
-        children_prior_logits=one_node(
-            jnp.where(excluded, jnp.finfo(jnp.float32).min, moves.logits)
-        ),
-        children_visits=one_node(visits),
-        children_rewards=one_node(jnp.zeros_like(sums)),
-        children_discounts=one_node(jnp.full_like(sums, -1.0)),
-        children_values=one_node(values),
-        embeddings=None,
-        root_invalid_actions=(~moves.is_legal()).astype(jnp.float32),
-        extra_data=None,
+    return Node(
+        visits=visits,
+        value=value,
+        raw_value=raw_value,
+        logits=jnp.where(excluded, jnp.finfo(jnp.float32).min, moves.logits),
+        move_visits=move_visits,
+        q=-values,
+        is_legal=moves.is_legal(),
     )
 
 

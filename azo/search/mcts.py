@@ -27,7 +27,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import proofs, search_tree, settings
+from azo.search import proofs, rules, search_tree, settings
 
 UNVISITED = search_tree.UNVISITED
 
@@ -37,53 +37,34 @@ def run(
     evaluate: search_tree.Evaluate,
     key: jax.Array,
     root: protocol.Position,
-    root_moves: search_tree.Moves,
     root_value: jax.Array,
-    *,
+    rule: rules.Rule,
     config: settings.SearchConfig,
-    select_at_root: search_tree.Select,
-    select_below: search_tree.Select,
 ) -> search_tree.Tree:
     """Runs the simulations from positions `[B]`, and returns trees of `num_simulations + 1` nodes.
 
     `evaluate` gets batches `[B * L]`, where `L` is `leaves_per_step`, and its values are those that
-    the search maximises. The root's moves are from `search_tree.compact`. Nodes of paths that ended
-    at an existing node are unused. The tree of a finished game is finite, but meaningless.
+    the search maximises. The root's moves are those of the rule. Nodes of paths that ended at an
+    existing node are unused. The tree of a finished game is finite, but meaningless.
     """
-    tree = _init_tree(game, root, root_moves, root_value, config)
-    leaves_per_step, score_share = config.leaves_per_step, config.score_share
-    descent = _Descent(select_at_root, select_below, config.virtual_loss)
+    num_leaves = config.leaves_per_step
 
     def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
-        new_node = index * leaves_per_step + 1 + jnp.arange(leaves_per_step)
+        new_node = index * num_leaves + 1 + jnp.arange(num_leaves)
         with jax.named_scope("descent"):
-            child, paths = descent.paths(tree, new_node)
-        position, moves = search_tree.at_node((tree.position, tree.moves), paths.node)
-        position, moves, slot = _merge_leaves((position, moves, paths.slot))
+            child, paths = descend(tree, new_node, rule, config.virtual_loss)
         with jax.named_scope("rules"):
-            played = game.step(position, moves.at(slot))
-        evaluation = evaluate(jax.random.fold_in(key, index), played.position)
-        with jax.named_scope("rules"):
-            moves = search_tree.compact(game, played.position, evaluation.prior_logits)
-        bounds = _result_bounds(played.discount == 0, -played.reward)
-        value = bounds.clip(evaluation.value, score_share)
-        if score_share:
-            end = search_tree.value_of_score(game, game.final_score(played.position), score_share)
-            value = jnp.where(played.discount == 0, end, value)
-        if config.has_proofs:
-            with jax.named_scope("proofs"):
-                bounds, value = proofs.look_ahead(
-                    game, played.position, moves, bounds, value, score_share
-                )
-        leaves = _split_leaves((played.position, bounds, moves, value), leaves_per_step)
-        parent = jnp.where(paths.end_node == UNVISITED, paths.node, UNVISITED)
-        tree = dataclasses.replace(_store(tree, new_node[0], parent, *leaves), child=child)
+            played = play(game, tree, paths)
+        leaves = evaluate_leaves(game, evaluate, jax.random.fold_in(key, index), played, config)
+        tree = dataclasses.replace(tree, child=child)
+        tree, parent = expand(tree, new_node, paths, leaves)
         if config.has_proofs:
             with jax.named_scope("proofs"):
                 tree = proofs.pass_up(game, tree, parent)
-        return _back_up(tree, paths, new_node)
+        return back_up(tree, paths, new_node)
 
-    return jax.lax.fori_loop(0, config.num_simulations // leaves_per_step, step, tree)
+    tree = _init_tree(game, root, rule.moves, root_value, config)
+    return jax.lax.fori_loop(0, config.num_simulations // num_leaves, step, tree)
 
 
 @flax.struct.dataclass
@@ -108,74 +89,129 @@ class _Path:
         return leaf, jnp.where(is_leaf, self.leaf_sign[..., None], self.sign)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Descent:
-    """Descends the trees by the rules of selection."""
+def descend(
+    tree: search_tree.Tree, new_node: jax.Array, rule: rules.Rule, virtual_loss: float
+) -> tuple[jax.Array, _Path]:
+    """Descends each tree along `L` paths, one after the other.
 
-    select_at_root: search_tree.Select
-    select_below: search_tree.Select
-    virtual_loss: float
+    Returns the children `[B, N, S]` with the new nodes `[L]` linked in, and the paths.
+    """
+    if new_node.shape[0] == 1:
+        path = _descend_once(tree, rule, None)
+        child = _link(tree.child, path, new_node[0])
+        return child, jax.tree.map(lambda x: x[:, None], path)
 
-    def paths(self, tree: search_tree.Tree, new_node: jax.Array) -> tuple[jax.Array, _Path]:
-        """Returns the children `[B, N, S]` with new nodes `[L]` linked in, and their paths."""
-        if new_node.shape[0] == 1:
-            path = self._descend(tree, None)
-            child = _link(tree.child, path, new_node[0])
-            return child, jax.tree.map(lambda x: x[:, None], path)
+    def next_path(state: tuple, new_node: jax.Array) -> tuple[tuple, _Path]:
+        child, virtual = state
+        path = _descend_once(dataclasses.replace(tree, child=child), rule, virtual)
+        _, sign = path.with_leaf(new_node[None])
+        virtual += virtual_loss * (sign != 0)
+        return (_link(child, path, new_node), virtual), path
 
-        def next_path(state: tuple, new_node: jax.Array) -> tuple[tuple, _Path]:
-            child, virtual = state
-            path = self._descend(dataclasses.replace(tree, child=child), virtual)
-            _, sign = path.with_leaf(new_node[None])
-            virtual += self.virtual_loss * (sign != 0)
-            return (_link(child, path, new_node), virtual), path
+    start = tree.child, jnp.zeros(tree.visits.shape)
+    (child, _), paths = jax.lax.scan(next_path, start, new_node)
+    return child, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), paths)
 
-        start = tree.child, jnp.zeros(tree.visits.shape)
-        (child, _), paths = jax.lax.scan(next_path, start, new_node)
-        return child, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), paths)
 
-    def _descend(self, tree: search_tree.Tree, virtual: jax.Array | None) -> _Path:
-        batch, num_nodes = tree.visits.shape
-        nodes = jnp.arange(num_nodes)[None]
-        root = jnp.zeros(batch, jnp.int32)
+def _descend_once(tree: search_tree.Tree, rule: rules.Rule, virtual: jax.Array | None) -> _Path:
+    """Returns one path down each tree; `virtual` `[B, N]` are the losses of pending paths."""
+    batch, num_nodes = tree.visits.shape
+    nodes = jnp.arange(num_nodes)[None]
+    root = jnp.zeros(batch, jnp.int32)
 
-        def follow(path: _Path) -> tuple[_Path, jax.Array]:
-            """Returns the path with its `end_node`, and the node to descend to, or UNVISITED."""
-            child = search_tree.at_node(search_tree.at_node(tree.child, path.node), path.slot)
-            child = child.astype(jnp.int32)
-            index = jnp.maximum(child, 0)
-            is_end = search_tree.at_node(tree.bounds.is_proven(), index)
-            if virtual is not None:
-                is_end |= search_tree.at_node(tree.visits, index) == 0
-            is_end &= child != UNVISITED
-            path = dataclasses.replace(path, end_node=jnp.where(is_end, child, UNVISITED))
-            return path, jnp.where(is_end, UNVISITED, child)
+    def follow(path: _Path) -> tuple[_Path, jax.Array]:
+        """Returns the path with its `end_node`, and the node to descend to, or UNVISITED."""
+        child = search_tree.at_node(search_tree.at_node(tree.child, path.node), path.slot)
+        child = child.astype(jnp.int32)
+        index = jnp.maximum(child, 0)
+        is_end = search_tree.at_node(tree.bounds.is_proven(), index)
+        if virtual is not None:
+            is_end |= search_tree.at_node(tree.visits, index) == 0
+        is_end &= child != UNVISITED
+        path = dataclasses.replace(path, end_node=jnp.where(is_end, child, UNVISITED))
+        return path, jnp.where(is_end, UNVISITED, child)
 
-        def is_descending(state: tuple[_Path, jax.Array]) -> jax.Array:
-            return (state[1] != UNVISITED).any()
+    def is_descending(state: tuple[_Path, jax.Array]) -> jax.Array:
+        return (state[1] != UNVISITED).any()
 
-        def descend(state: tuple[_Path, jax.Array]) -> tuple[_Path, jax.Array]:
-            path, child = state
-            moves = child != UNVISITED
-            selected = self.select_below(search_tree.view(tree, jnp.maximum(child, 0), virtual))
-            path = dataclasses.replace(
-                path,
-                node=jnp.where(moves, child, path.node),
-                slot=jnp.where(moves, selected, path.slot),
-                # No node has the number UNVISITED, so a path that has ended gets no more signs.
-                sign=jnp.where(nodes == child[:, None], path.leaf_sign[:, None], path.sign),
-                leaf_sign=jnp.where(moves, -path.leaf_sign, path.leaf_sign),
-            )
-            return follow(path)
-
-        path = _Path(
-            node=root,
-            slot=self.select_at_root(search_tree.view(tree, root, virtual)),
-            sign=jnp.broadcast_to((nodes == 0).astype(jnp.int8), tree.visits.shape),
-            leaf_sign=jnp.full(batch, -1, jnp.int8),
-            end_node=jnp.full(batch, UNVISITED),
+    def select_next(state: tuple[_Path, jax.Array]) -> tuple[_Path, jax.Array]:
+        path, child = state
+        moves = child != UNVISITED
+        node = search_tree.node_of(tree, jnp.maximum(child, 0), virtual)
+        path = dataclasses.replace(
+            path,
+            node=jnp.where(moves, child, path.node),
+            slot=jnp.where(moves, rule.select_below(node), path.slot),
+            # No node has the number UNVISITED, so a path that has ended gets no more signs.
+            sign=jnp.where(nodes == child[:, None], path.leaf_sign[:, None], path.sign),
+            leaf_sign=jnp.where(moves, -path.leaf_sign, path.leaf_sign),
         )
-        return jax.lax.while_loop(is_descending, descend, follow(path))[0]
+        return follow(path)
+
+    path = _Path(
+        node=root,
+        slot=rule.select_at_root(search_tree.node_of(tree, root, virtual)),
+        sign=jnp.broadcast_to((nodes == 0).astype(jnp.int8), tree.visits.shape),
+        leaf_sign=jnp.full(batch, -1, jnp.int8),
+        end_node=jnp.full(batch, UNVISITED),
+    )
+    return jax.lax.while_loop(is_descending, select_next, follow(path))[0]
+
+
+def play(game: protocol.Game, tree: search_tree.Tree, paths: _Path) -> protocol.Step:
+    """Plays the last moves of paths `[B, L]`; returns the steps of `[B * L]` positions."""
+    position, moves = search_tree.at_node((tree.position, tree.moves), paths.node)
+    position, moves, slot = _merge_leaves((position, moves, paths.slot))
+    return game.step(position, moves.at(slot))
+
+
+@flax.struct.dataclass
+class _Leaves:
+    """Positions behind the last moves of paths, with what was found out about them."""
+
+    position: protocol.Position  # [B * L, ...]
+    bounds: search_tree.Bounds  # [B * L]
+    moves: search_tree.Moves  # [B * L, S]
+    value: jax.Array  # [B * L] float32
+
+
+def evaluate_leaves(
+    game: protocol.Game,
+    evaluate: search_tree.Evaluate,
+    key: jax.Array,
+    played: protocol.Step,
+    config: settings.SearchConfig,
+) -> _Leaves:
+    """Evaluates the positions of steps `[B * L]`; a finished game has the value of its result."""
+    position, is_over = played.position, played.discount == 0
+    evaluation = evaluate(key, position)
+    with jax.named_scope("rules"):
+        moves = search_tree.compact(game, position, evaluation.prior_logits)
+    bounds = _result_bounds(is_over, -played.reward)
+    value = bounds.clip(evaluation.value, config.score_share)
+    if config.score_share:
+        score = game.final_score(position)
+        end = search_tree.value_of_score(game, score, config.score_share)
+        value = jnp.where(is_over, end, value)
+    if config.has_proofs:
+        with jax.named_scope("proofs"):
+            bounds, value = proofs.look_ahead(
+                game, position, moves, bounds, value, config.score_share
+            )
+    return _Leaves(position, bounds, moves, value)
+
+
+def expand(
+    tree: search_tree.Tree, new_node: jax.Array, paths: _Path, leaves: _Leaves
+) -> tuple[search_tree.Tree, jax.Array]:
+    """Returns trees with the leaves stored at new nodes `[L]`, and the parents `[B, L]` of these.
+
+    A path that ended at an existing node has no parent: UNVISITED.
+    """
+    parent = jnp.where(paths.end_node == UNVISITED, paths.node, UNVISITED)
+    parts = leaves.position, leaves.bounds, leaves.moves, leaves.value
+    split = _split_leaves(parts, new_node.shape[0])
+    return _store(tree, new_node[0], parent, *split), parent
 
 
 def _init_tree(
@@ -252,7 +288,7 @@ def _link(child: jax.Array, path: _Path, new_node: jax.Array) -> jax.Array:
     return child.at[jnp.arange(batch), node, path.slot].set(new_node, mode="drop")
 
 
-def _back_up(tree: search_tree.Tree, paths: _Path, new_node: jax.Array) -> search_tree.Tree:
+def back_up(tree: search_tree.Tree, paths: _Path, new_node: jax.Array) -> search_tree.Tree:
     """Returns trees with the leaves' values added along the paths, seen by each node's mover."""
     leaf, sign = paths.with_leaf(new_node[None])
     bounds, value = search_tree.at_node((tree.bounds, tree.raw_value), leaf)
