@@ -16,6 +16,8 @@ _MODULES = {
     "Network": "azo.learning.heads",
     "Prediction": "azo.learning.heads",
     "SearchConfig": "azo.search.settings",
+    "GumbelConfig": "azo.search.settings",
+    "PuctConfig": "azo.search.settings",
     "search_moves": "azo.search.improvement",
     "check_network": "azo.training.network_speed",
     "load_network": "azo.training.network_files",

@@ -10,6 +10,8 @@ from azo.play.analysis.game_analysis import analyse_game as analyse_game
 from azo.play.engine.engine_factory import load_engine as load_engine
 from azo.search.improvement import search_moves as search_moves
 from azo.search.search_tree import Evaluation as Evaluation
+from azo.search.settings import GumbelConfig as GumbelConfig
+from azo.search.settings import PuctConfig as PuctConfig
 from azo.search.settings import SearchConfig as SearchConfig
 from azo.solver.host.endgame import solve_position as solve_position
 from azo.training.network_files import load_network as load_network

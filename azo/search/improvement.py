@@ -27,6 +27,8 @@ from azo.search import proofs, search_tree, selection, settings, simulation
 Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate
 SearchConfig = settings.SearchConfig
+GumbelConfig = settings.GumbelConfig
+PuctConfig = settings.PuctConfig
 
 # Moves sampled by Q: at temperature 1 this difference in Q makes a move e times likelier.
 Q_UNIT = 0.1
@@ -82,7 +84,7 @@ def search(
         return Evaluation(evaluation.prior_logits / config.prior_temperature, value)
 
     root = adapted(root_key, position)
-    no_noise = setting_types.is_zero(config.root_noise_fraction)
+    no_noise = setting_types.is_zero(config.puct.root_noise_fraction)
     root_moves = search_tree.compact(game, position, root.prior_logits)
     moves = root_moves
     if config.algorithm != "gumbel" and not is_greedy and not no_noise:
@@ -229,13 +231,13 @@ def _by_formula(
     """Searches by one formula at all nodes."""
     over_visits = config.algorithm == "puct_over_visits"
     formula = selection.puct_over_visits_action if over_visits else selection.puct_action
-    select = functools.partial(formula, c_puct=config.c_puct)
+    select = functools.partial(formula, c_puct=config.puct.c_puct)
     tree, root, is_best = run(select_at_root=select, select_below=select)
     visits = root.children_visits[:, 0]
     if config.has_proofs:
         visits = _visits_of_best(tree, root, is_best)
     scale = jnp.where(temperature > 0, temperature, 1.0)[:, None]
-    if config.move_choice == "visits":
+    if config.puct.move_choice == "visits":
         logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)), -jnp.inf)
         score = jnp.where(moves.is_legal(), visits, -1)
     else:
@@ -259,14 +261,14 @@ def _gumbel(
     extra_data = mctx.GumbelMuZeroExtraData(root_gumbel=gumbel)
     qtransform = functools.partial(
         mctx.qtransform_completed_by_mix_value,
-        value_scale=config.value_scale,
+        value_scale=config.gumbel.value_scale,
         maxvisit_init=settings.VISIT_OFFSET,
         rescale_values=False,
     )
     at_root = functools.partial(
         mctx.gumbel_muzero_root_action_selection,
         num_simulations=config.num_simulations,
-        max_num_considered_actions=config.max_considered_actions,
+        max_num_considered_actions=config.gumbel.max_considered_actions,
         qtransform=qtransform,
     )
     below = functools.partial(
@@ -324,12 +326,12 @@ def _with_noise(
     over all actions and masks the illegal ones, so most of the noise is lost: with 10 legal moves
     of 65 the effective share is 5 % instead of 25 %.
     """
-    legal, alpha = moves.is_legal(), config.root_noise_alpha
+    legal, alpha = moves.is_legal(), config.puct.root_noise_alpha
     usual = jnp.minimum(1.0, 10.0 / legal.sum(axis=-1, keepdims=True))
     alphas = usual if alpha is None else jnp.float32(alpha)
     log_gamma = jax.random.loggamma(key, jnp.broadcast_to(alphas, legal.shape))
     noise = jax.nn.softmax(jnp.where(legal, log_gamma, -jnp.inf))
-    fraction = config.root_noise_fraction
+    fraction = config.puct.root_noise_fraction
     prior = (1 - fraction) * jnp.exp(moves.logits) + fraction * noise
     tiny = jnp.finfo(prior.dtype).tiny
     logits = jnp.where(legal, jnp.log(jnp.maximum(prior, tiny)), moves.logits)
