@@ -16,6 +16,8 @@ _MODULES = {
     "Network": "azo.networks.heads",
     "Prediction": "azo.networks.heads",
     "SearchConfig": "azo.search.settings",
+    "GumbelConfig": "azo.search.settings",
+    "PuctConfig": "azo.search.settings",
     "search_moves": "azo.search.improvement",
     "check_network": "azo.training.network_speed",
     "load_network": "azo.networks.network_files",

@@ -11,6 +11,8 @@ from azo.networks.heads import Prediction as Prediction
 from azo.networks.network_files import load_network as load_network
 from azo.search.improvement import search_moves as search_moves
 from azo.search.search_tree import Evaluation as Evaluation
+from azo.search.settings import GumbelConfig as GumbelConfig
+from azo.search.settings import PuctConfig as PuctConfig
 from azo.search.settings import SearchConfig as SearchConfig
 from azo.solver.host.endgame import solve_position as solve_position
 from azo.training.network_speed import check_network as check_network

@@ -84,9 +84,9 @@ def _azo_puct(config: improvement.SearchConfig) -> dict[str, Any]:
 
     return {
         "qtransform": unscaled,
-        "pb_c_init": config.c_puct,
+        "pb_c_init": config.puct.c_puct,
         "pb_c_base": 1e12,  # so large that the constant does not grow
-        "dirichlet_fraction": config.root_noise_fraction,
+        "dirichlet_fraction": config.puct.root_noise_fraction,
     }
 
 
@@ -94,11 +94,11 @@ def _azo_gumbel(config: improvement.SearchConfig) -> dict[str, Any]:
     return {
         "qtransform": functools.partial(
             mctx.qtransform_completed_by_mix_value,
-            value_scale=config.value_scale,
+            value_scale=config.gumbel.value_scale,
             maxvisit_init=settings.VISIT_OFFSET,
             rescale_values=False,
         ),
-        "max_num_considered_actions": config.max_considered_actions,
+        "max_num_considered_actions": config.gumbel.max_considered_actions,
         "gumbel_scale": config.temperature,
     }
 

@@ -142,7 +142,7 @@ def test_puct_by_mctx_with_the_same_trees_finds_what_azo_finds():
         algorithm="puct",
         num_simulations=24,
         temperature=0.0,
-        root_noise_fraction=0.0,
+        puct={"root_noise_fraction": 0.0},
         has_proofs=False,
     )
     position, key = roots(12), jax.random.key(1)

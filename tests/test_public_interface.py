@@ -151,13 +151,15 @@ def test_an_evaluator_may_be_the_callers_and_numbers_of_a_search_traced():
 
     @jax.jit
     def policy(c_puct):
-        config = azo.SearchConfig(algorithm="puct", num_simulations=32, c_puct=c_puct)
+        puct = azo.PuctConfig(c_puct=c_puct)
+        config = azo.SearchConfig(algorithm="puct", num_simulations=32, puct=puct)
         return azo.search_moves(game, evaluate, jax.random.key(0), game.start(1), config=config)
 
     for c_puct in (0.1, 3.0):
-        config = azo.SearchConfig(algorithm="puct", num_simulations=32, c_puct=c_puct)
+        puct = azo.PuctConfig(c_puct=c_puct)
+        config = azo.SearchConfig(algorithm="puct", num_simulations=32, puct=puct)
         plain = azo.search_moves(game, evaluate, jax.random.key(0), game.start(1), config=config)
         np.testing.assert_array_equal(policy(c_puct).policy, plain.policy)
     assert policy._cache_size() == 1
     with pytest.raises(ValueError, match="c_puct"):
-        azo.SearchConfig(c_puct=-1)
+        azo.PuctConfig(c_puct=-1)

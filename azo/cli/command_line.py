@@ -100,7 +100,7 @@ def parse(
     if load_file is not None:
         path, argv = _take_config_flag(argv)
         flags, default = ["--config", *flags], load_file(path)
-    _check_flags(argv, flags)
+    _check_flags(kind, argv, flags)
     if {"-h", "--help"} & set(argv):
         print(inspect.cleandoc(description or kind.__doc__ or "") + "\n")
         if opens_networks:
@@ -292,7 +292,7 @@ def _unframe(text: str) -> str:
     return message
 
 
-def _check_flags(argv: Sequence[str], flags: Sequence[str]) -> None:
+def _check_flags(kind: type[pydantic.BaseModel], argv: Sequence[str], flags: Sequence[str]) -> None:
     """Raises ValueError at the first unknown flag, before the flags beside it are read."""
     for word in argv:
         flag = word.partition("=")[0]
@@ -304,6 +304,9 @@ def _check_flags(argv: Sequence[str], flags: Sequence[str]) -> None:
         if re.sub(r"(^--|\.)no-", r"\1", name) in flags or name in flags:
             continue
         if not name.startswith("--tyro-"):  # tyro's own flags write completions for shells
+            setting = name.removeprefix("--").replace("-", "_")
+            if (new := validation.current_name(kind, setting)) != setting:
+                raise ValueError(f"{flag} is now called --{new.replace('_', '-')}")
             raise ValueError(f"unknown flag '{flag}'. {_nearest_flag(name, flags)}")
 
 

@@ -234,7 +234,7 @@ def _make(config: PlayerConfig, game: protocol.Game) -> Iterator[TournamentPlaye
         for count in config.simulations or (None,):
             name = config.name if count is None else f"{config.name}-{count}"
             changes = config.set | ({} if count is None else {"num_simulations": count})
-            tree = trained.search_config.model_dump() | changes
+            tree = validation.merged(trained.search_config.model_dump(), changes)
             search = validation.validate(settings.SearchConfig, tree, f"player {config.name!r}")
             definition = {"network": digest, "search": search.model_dump(mode="json")}
             contender = dataclasses.replace(trained, search_config=search)

@@ -113,7 +113,7 @@ def rollout_config(num_simulations: int) -> improvement.SearchConfig:
     return improvement.SearchConfig(
         algorithm="puct",
         num_simulations=num_simulations,
-        c_puct=ROLLOUT_C_PUCT,
+        puct=settings.PuctConfig(c_puct=ROLLOUT_C_PUCT),
         prior_temperature=1.0,
         has_proofs=False,
     )

@@ -56,10 +56,10 @@ class Gumbel:
         # Virtual visits are whole numbers in float32; sequential halving indexes by visits.
         visits = root.move_visits.astype(jnp.int32)
         considered = considered_visits(
-            self.config.max_considered_actions, self.config.num_simulations
+            self.config.gumbel.max_considered_actions, self.config.num_simulations
         )
         num_legal = root.is_legal.sum(axis=-1, dtype=jnp.int32)
-        num_considered = jnp.minimum(self.config.max_considered_actions, num_legal)
+        num_considered = jnp.minimum(self.config.gumbel.max_considered_actions, num_legal)
         turn = jnp.asarray(considered)[num_considered, visits.sum(axis=-1)]
         q = self.completed_q(root)
         logits = root.logits - root.logits.max(axis=-1, keepdims=True)
@@ -97,7 +97,7 @@ class Gumbel:
         """
         q = jnp.where(node.move_visits > 0, node.q, _mixed_value(node)[:, None])
         scale = settings.VISIT_OFFSET + node.move_visits.max(axis=-1, keepdims=True)
-        return scale * self.config.value_scale * q
+        return scale * self.config.gumbel.value_scale * q
 
 
 def _mixed_value(node: search_tree.Node) -> jax.Array:

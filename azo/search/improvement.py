@@ -22,6 +22,8 @@ from azo.settings import setting_types
 Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate
 SearchConfig = settings.SearchConfig
+GumbelConfig = settings.GumbelConfig
+PuctConfig = settings.PuctConfig
 
 _LOWEST_LOGIT = -1e30  # its exponential is 0; above the logits of illegal moves
 

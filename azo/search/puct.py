@@ -45,7 +45,7 @@ class Puct:
         is_greedy: bool,
     ) -> "Puct":
         """See `rules.Rule.begin`."""
-        if not is_greedy and not setting_types.is_zero(config.root_noise_fraction):
+        if not is_greedy and not setting_types.is_zero(config.puct.root_noise_fraction):
             moves = with_noise(noise_key, moves, config)
         return cls(config, key, temperature, moves)
 
@@ -61,7 +61,7 @@ class Puct:
         """
         q = jnp.where(node.move_visits > 0, node.q, node.value[:, None])
         prior = jnp.exp(node.logits)
-        explore = self.config.c_puct * prior * jnp.sqrt(node.visits)[:, None]
+        explore = self.config.puct.c_puct * prior * jnp.sqrt(node.visits)[:, None]
         return _best(q + explore / (1 + node.move_visits), node.is_open())
 
     def decide(
@@ -78,7 +78,7 @@ class Puct:
             has_any = visits.any(axis=-1, keepdims=True)
             visits = jnp.where(has_any, visits, is_best.astype(visits.dtype))
         scale = jnp.where(self.temperature > 0, self.temperature, 1.0)[:, None]
-        if config.move_choice == "visits":
+        if config.puct.move_choice == "visits":
             logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)), -jnp.inf)
             score = jnp.where(self.moves.is_legal(), visits, -1)
         else:
@@ -97,7 +97,7 @@ class PuctOverVisits(Puct):
         """Returns `[B]` int32, the slot with the highest `Q + c_puct * P * sqrt(N) / n`."""
         # The score of an unvisited move is not used.
         visits = jnp.where(node.move_visits > 0, node.move_visits, 1)
-        explore = self.config.c_puct * jnp.exp(node.logits) * jnp.sqrt(node.visits)[:, None]
+        explore = self.config.puct.c_puct * jnp.exp(node.logits) * jnp.sqrt(node.visits)[:, None]
         is_unvisited = node.is_open() & (node.move_visits == 0)
         likeliest = _best(node.logits, is_unvisited)
         best = _best(node.q + explore / visits, node.is_open())
@@ -113,12 +113,12 @@ def with_noise(
     masks the illegal ones, so most of the noise is lost: with 10 legal moves of 65 the effective
     share is 5 % instead of 25 %.
     """
-    legal, alpha = moves.is_legal(), config.root_noise_alpha
+    legal, alpha = moves.is_legal(), config.puct.root_noise_alpha
     usual = jnp.minimum(1.0, 10.0 / legal.sum(axis=-1, keepdims=True))
     alphas = usual if alpha is None else jnp.float32(alpha)
     log_gamma = jax.random.loggamma(key, jnp.broadcast_to(alphas, legal.shape))
     noise = jax.nn.softmax(jnp.where(legal, log_gamma, -jnp.inf))
-    fraction = config.root_noise_fraction
+    fraction = config.puct.root_noise_fraction
     prior = (1 - fraction) * jnp.exp(moves.logits) + fraction * noise
     tiny = jnp.finfo(prior.dtype).tiny
     logits = jnp.where(legal, jnp.log(jnp.maximum(prior, tiny)), moves.logits)

@@ -3,6 +3,7 @@
 The engine of live games has settings of its own, `engine/engine_settings.py`.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 import pydantic
@@ -14,18 +15,44 @@ MAX_SIMULATIONS = setting_types.MAX_SIMULATIONS
 MUCH_VISITED = 0.1
 VISIT_OFFSET = 50.0  # c_visit of the Gumbel paper: added to the visits
 
-_BY_GUMBEL = setting_types.needs("algorithm", "gumbel")
-_BY_FORMULA = setting_types.needs("algorithm", "puct", "puct_over_visits")
+
+class GumbelConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Settings of algorithm gumbel; they may be scalars of JAX, also traced ones."""
+
+    max_considered_actions: setting_types.PositiveInt = 16
+    """Moves that share the simulations at the root."""
+    value_scale: setting_types.TracedPositive = 0.3
+    """Weight of Q against the logits, c_scale of the paper."""
+
+
+class PuctConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Settings of algorithms puct and puct_over_visits; numbers may be traced scalars of JAX."""
+
+    c_puct: setting_types.TracedPositive = 2.0
+    """Weight of exploration against Q."""
+    root_noise_fraction: Annotated[float, pydantic.Field(ge=0, le=1), setting_types.TRACEABLE] = (
+        0.25
+    )
+    """Share of Dirichlet noise in the root's prior."""
+    root_noise_alpha: Annotated[setting_types.PositiveFloat | None, setting_types.TRACEABLE] = None
+    """Concentration of the noise; None means min(1, 10 / legal moves)."""
+    move_choice: Literal["visits", "q"] = "visits"
+    """Choose by visits, or by Q among the moves with many visits."""
+
+    NEEDS: ClassVar[setting_types.Table] = {
+        "root_noise_alpha": (setting_types.needs_other("root_noise_fraction", 0),),
+    }
 
 
 class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of the search for one move.
 
-    Temperatures, scales, `c_puct` and the root's noise may be scalars of JAX, also traced ones.
+    What only one algorithm reads is in a section of its own, `gumbel` or `puct`. Temperatures may
+    be scalars of JAX, also traced ones.
     """
 
     algorithm: Literal["gumbel", "puct", "puct_over_visits"] = "gumbel"
-    """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `selection`."""
+    """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `gumbel` and `puct`."""
     num_simulations: setting_types.Simulations = 32
     """Network evaluations a move, after the root's own."""
     leaves_per_step: setting_types.Simulations = 1
@@ -36,8 +63,6 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
     temperature_plies: Annotated[setting_types.NonNegativeInt, setting_types.TRACEABLE] = 1000
     """Plies with this temperature; later moves are the best ones."""
-    move_choice: Literal["visits", "q"] = "visits"
-    """All but Gumbel: choose by visits, or by Q among the moves with many visits."""
     prior_temperature: setting_types.TracedPositive = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
     has_proofs: bool = True
@@ -47,32 +72,21 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Share of the final score in the value that the search maximises; 0: the result alone."""
     symmetry: Literal["none", "random", "average"] = "none"
     """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
-    max_considered_actions: setting_types.PositiveInt = 16
-    """Gumbel: moves that share the simulations at the root."""
-    value_scale: setting_types.TracedPositive = 0.3
-    """Gumbel: weight of Q against the logits, c_scale of the paper."""
-    c_puct: setting_types.TracedPositive = 2.0
-    """All but Gumbel: weight of exploration against Q."""
-    root_noise_fraction: Annotated[float, pydantic.Field(ge=0, le=1), setting_types.TRACEABLE] = (
-        0.25
-    )
-    """All but Gumbel: share of Dirichlet noise in the root's prior."""
-    root_noise_alpha: Annotated[setting_types.PositiveFloat | None, setting_types.TRACEABLE] = None
-    """All but Gumbel: concentration of the noise; None means min(1, 10 / legal moves)."""
+    gumbel: GumbelConfig = GumbelConfig()
+    """Read by algorithm gumbel."""
+    puct: PuctConfig = PuctConfig()
+    """Read by algorithms puct and puct_over_visits."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "virtual_loss": (setting_types.needs_other("leaves_per_step", 1),),
         "temperature": (setting_types.needs_other("temperature_plies", 0),),
         "temperature_plies": (setting_types.needs_other("temperature", 0),),
-        "max_considered_actions": (_BY_GUMBEL,),
-        "value_scale": (_BY_GUMBEL,),
-        "move_choice": (_BY_FORMULA,),
-        "c_puct": (_BY_FORMULA,),
-        "root_noise_fraction": (_BY_FORMULA,),
-        "root_noise_alpha": (
-            _BY_FORMULA,
-            setting_types.needs_other("root_noise_fraction", 0),
-        ),
+        "gumbel": (setting_types.needs("algorithm", "gumbel"),),
+        "puct": (setting_types.needs("algorithm", "puct", "puct_over_visits"),),
+    }
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        **{name: f"gumbel.{name}" for name in GumbelConfig.model_fields},
+        **{name: f"puct.{name}" for name in PuctConfig.model_fields},
     }
 
     @pydantic.model_validator(mode="after")

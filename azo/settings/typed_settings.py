@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pydantic
 
-from azo.settings import setting_types
+from azo.settings import setting_types, validation
 
 Show = Callable[[str, Any], str]
 """Returns the text of a setting, by its full name, and a value."""
@@ -72,14 +72,18 @@ def replaced(settings: Any, name: str, value: Any) -> Any:
 
 
 def needs_of(kind: type[pydantic.BaseModel], prefix: str = "") -> dict[str, list[Any]]:
-    """Returns what the settings of a class need, by full names."""
+    """Returns what the settings of a class need, by full names.
+
+    What a section needs, each of its settings needs.
+    """
     table: dict[str, list[Any]] = {}
     for name, section in _sections(kind).items():
         table |= needs_of(section, f"{prefix}{name}.")
     for base in reversed(kind.__mro__):
         for name, needs in vars(base).get("NEEDS", {}).items():
             own = [_with_prefix(one, prefix) for one in needs]
-            table[prefix + name] = table.get(prefix + name, []) + own
+            for setting in _settings_in(kind, name):
+                table[prefix + setting] = table.get(prefix + setting, []) + own
     return table
 
 
@@ -140,12 +144,20 @@ def check(stages: Sequence[Any], typed: Collection[str], show: Show = as_flag) -
 
 
 def _sections(kind: type[pydantic.BaseModel]) -> dict[str, type[pydantic.BaseModel]]:
-    fields = {name: field.annotation for name, field in kind.model_fields.items()}
-    return {
-        name: annotation
-        for name, annotation in fields.items()
-        if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel)
+    sections = {
+        name: validation.section_of(field.annotation) for name, field in kind.model_fields.items()
     }
+    return {name: section for name, section in sections.items() if section is not None}
+
+
+def _settings_in(kind: type[pydantic.BaseModel], name: str) -> list[str]:
+    """Returns the full names of the settings in a section; the name itself if it is a setting."""
+    own, _, rest = name.partition(".")
+    section = _sections(kind).get(own)
+    if section is None:
+        return [name]
+    names = [rest] if rest else section.model_fields
+    return [f"{own}.{setting}" for one in names for setting in _settings_in(section, one)]
 
 
 def _with_prefix(needs: setting_types.Needs, prefix: str) -> setting_types.Needs:

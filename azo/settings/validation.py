@@ -46,16 +46,67 @@ def validate(
 ) -> Settings:
     """Returns settings from nested dictionaries, which come from a file, or, without one, flags.
 
-    `ignores_unknown` accepts settings of other versions, which are not read. Import paths in a file
-    are refused unless they are allowed.
+    `ignores_unknown` accepts settings of other versions, which are not read. Those that are renamed
+    are read from files. Import paths in a file are refused unless they are allowed.
     """
     _check_tree(tree, place)
+    tree = tree if place is None else with_current_names(kind, tree)
     extra: Literal["ignore"] | None = "ignore" if ignores_unknown else None
     try:
         with contextlib.nullcontext() if place is None else import_paths.from_file():
             return kind.model_validate(tree, extra=extra)
     except pydantic.ValidationError as error:
         raise ValueError(_describe(error, kind, place)) from None
+
+
+def with_current_names(kind: type[pydantic.BaseModel], tree: Any) -> Any:
+    """Returns nested settings whose former names are replaced by those of today.
+
+    A settings class lists its former names in `RENAMED`, beside its fields.
+    """
+    if not isinstance(tree, Mapping):
+        return tree
+    renamed = renamed_in(kind)
+    current = {name: value for name, value in tree.items() if name not in renamed}
+    for name in tree.keys() & renamed.keys():
+        section, _, setting = renamed[name].partition(".")
+        if isinstance(current.setdefault(section, {}), Mapping):
+            current[section] = {**current[section], setting: tree[name]}
+    for name, field in kind.model_fields.items():
+        if name in current and (section_kind := section_of(field.annotation)):
+            current[name] = with_current_names(section_kind, current[name])
+    return current
+
+
+def current_name(kind: type[pydantic.BaseModel], name: str) -> str:
+    """Returns the name of today of a setting, by its full name; unknown ones stay."""
+    own, _, rest = name.partition(".")
+    if not rest:
+        return renamed_in(kind).get(own, name)
+    section = section_of(kind.model_fields[own].annotation) if own in kind.model_fields else None
+    return name if section is None else f"{own}.{current_name(section, rest)}"
+
+
+def renamed_in(kind: type[pydantic.BaseModel]) -> Mapping[str, str]:
+    """Returns the names of today of the settings of a class, by former names."""
+    return getattr(kind, "RENAMED", {})
+
+
+def section_of(annotation: Any) -> type[pydantic.BaseModel] | None:
+    """Returns the annotation of a field if it is a class of settings."""
+    is_section = isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel)
+    return annotation if is_section else None
+
+
+def merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a tree of settings with some changed; lists are replaced as a whole."""
+    result = dict(tree)
+    for name, value in changes.items():
+        old = result.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            value = merged(old, value)
+        result[name] = value
+    return result
 
 
 def suggest(name: str, names: Iterable[str] | Mapping[str, str]) -> str:
@@ -88,8 +139,10 @@ def _describe(
         return _message(place, section, f"{name} is missing")
     if first["type"] == "extra_forbidden":
         is_section = isinstance(first["input"], dict)
+        if (new := renamed_in(_kind_at(kind, section)).get(name)) is not None:
+            return _message(place, section, f"{name} is now called {new}")
         unknown = f"section [{name}]" if is_section else f"setting {name!r}"
-        hint = suggest(name, _settings_at(kind, section))
+        hint = suggest(name, list(_kind_at(kind, section).model_fields))
         return _message(place, section, f"unknown {unknown}. {hint}")
     reason = first["msg"].replace("Input should", "should", 1)
     if first["type"] == "model_type":
@@ -123,17 +176,17 @@ def _message(place: str | None, section: Sequence[str], reason: str) -> str:
     return f"{' '.join(parts)}: {reason}" if parts else reason
 
 
-def _settings_at(kind: type[pydantic.BaseModel], section: Sequence[str]) -> list[str]:
-    """Returns the names of the settings in a section, given by the names that lead to it."""
+def _kind_at(kind: type[pydantic.BaseModel], section: Sequence[str]) -> type[pydantic.BaseModel]:
+    """Returns the class of the settings in a section, given by the names that lead to it."""
     for name in section:
         if not name.isdigit():
             kind = _model_in(kind.model_fields[name].annotation) or kind
-    return list(kind.model_fields)
+    return kind
 
 
 def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
     """Returns the first class of settings in an annotation such as `tuple[Phase, ...]`."""
-    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
-        return annotation
+    if (section := section_of(annotation)) is not None:
+        return section
     models = (_model_in(argument) for argument in typing.get_args(annotation))
     return next((model for model in models if model is not None), None)

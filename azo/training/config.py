@@ -41,6 +41,7 @@ _LIMITS = {
     "run.max_evaluations": ("selfplay/evaluations", "evaluations are used"),
     "run.max_processor_seconds": ("time/processor_seconds", "processor seconds are used"),
 }
+LISTS = ("generation.schedule", "curriculum")  # of changed settings, by full names
 _NAMED = re.compile(r"\{([^{}]*)(\}?)")
 _WITH_EVALUATIONS = setting_types.needs_other("every", 0)
 _WITH_SELFPLAY = setting_types.needs("endings.num_positions", 0)
@@ -163,10 +164,7 @@ class Config(azo.learning.run_state.RecipeConfig):
         "targets.value": (_WITH_SELFPLAY,),
         "targets.trace_decay": (_WITH_SELFPLAY,),
         "resignation.is_enabled": (_WITH_SELFPLAY,),
-        **{
-            f"selfplay.{name}": (_WITH_SELFPLAY,)
-            for name in azo.learning.run_state.SelfplayConfig.model_fields
-        },
+        "selfplay": (_WITH_SELFPLAY,),
         **{
             f"search.{name}": (_WITH_SELFPLAY,)
             for name in azo.learning.run_state.SearchConfig.model_fields
@@ -270,7 +268,7 @@ def _read(path: pathlib.Path, readers: tuple[pathlib.Path, ...]) -> dict[str, An
     """Returns the settings in a file and in its bases; `readers` are the files that name it."""
     if path.resolve() in readers:
         raise ValueError(f"{path}: base leads back to this file")
-    tree = validation.read_toml(path, "settings")
+    tree = _with_current_names(validation.read_toml(path, "settings"))
     base = tree.pop("base", None)
     if base is None:
         return tree
@@ -278,18 +276,20 @@ def _read(path: pathlib.Path, readers: tuple[pathlib.Path, ...]) -> dict[str, An
         raise ValueError(f"{path}: base is {base!r}, but should be the path of a settings file")
     with files.located(f"{path}: base"):
         base_path = shipped_files.find_config(pathlib.Path(base), beside=path.parent)
-    return _merged(_read(base_path, (*readers, path.resolve())), tree)
+    return validation.merged(_read(base_path, (*readers, path.resolve())), tree)
 
 
-def _merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a tree of settings with some changed; lists are replaced as a whole."""
-    merged = dict(tree)
-    for name, value in changes.items():
-        old = merged.get(name)
-        if isinstance(old, dict) and isinstance(value, dict):
-            value = _merged(old, value)
-        merged[name] = value
-    return merged
+def _with_current_names(tree: dict[str, Any]) -> dict[str, Any]:
+    """Returns a tree of settings with the names of today, also in the schedule and the phases."""
+    tree = validation.with_current_names(Config, tree)
+    for name in LISTS:
+        place: Any = tree
+        for part in name.split("."):
+            place = place.get(part) if isinstance(place, dict) else None
+        for entry in place if isinstance(place, list) else ():
+            if isinstance(entry, dict) and isinstance(old := entry.get("set"), dict):
+                entry["set"] = {validation.current_name(Config, x): old[x] for x in old}
+    return tree
 
 
 def to_json(config: Config) -> str:
@@ -304,6 +304,7 @@ def from_json(text: str, place: str = "settings.json", *, is_resumed: bool = Tru
     are ignored.
     """
     tree = files.parse_json(text, place)
+    tree = _with_current_names(tree) if isinstance(tree, dict) else tree
     return validation.validate(Config, tree, place, ignores_unknown=not is_resumed)
 
 

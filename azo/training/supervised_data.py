@@ -79,8 +79,8 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         "learner.policy_weight": (setting_types.needs_other("source", "random"),),
         "learner.table_feature_rate": (_WITH_TABLES,),
         "learner.table_logit_rate": (_WITH_TABLES,),
-        **{f"game.{name}": (_OF_GAMES,) for name in registry.GameConfig.model_fields},
-        **{f"search.{name}": (_BY_SEARCH,) for name in improvement.SearchConfig.model_fields},
+        "game": (_OF_GAMES,),
+        "search": (_BY_SEARCH,),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from azo.settings import typed_settings
 from azo.training import config
 
-_LISTS = {"generation.schedule": "schedule", "curriculum": "curriculum"}
+_LISTS = dict(zip(config.LISTS, ("schedule", "curriculum"), strict=True))
 _RATINGS = "fewer if all ratings would take more than a tenth of the time"
 # How far a typed value may be from what a run uses, from the settings.
 _BOUNDS: Mapping[str, str] = {

@@ -26,7 +26,7 @@ set = {"search.algorithm" = "puct", "search.num_simulations" = 6}
 name = "puct-q"
 question = "Q?"
 against = "puct"
-set = {"search.move_choice" = "q"}
+set = {"search.puct.move_choice" = "q"}
 """
 
 
@@ -49,7 +49,7 @@ def test_an_arm_differs_from_the_one_it_is_against_in_what_it_sets_alone(tmp_pat
     changes = {"search.algorithm": "puct", "search.num_simulations": 6}
     for earlier, later, change in (
         (base, puct, changes),
-        (puct, puct_q, {"search.move_choice": "q"}),
+        (puct, puct_q, {"search.puct.move_choice": "q"}),
     ):
         change["run.folder"] = later.settings.run.folder
         assert later.settings == config.with_settings(earlier.settings, change)
@@ -117,7 +117,7 @@ def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
             ('"puct"\nset', '"pucd"\nset'),
             "against is 'pucd', but should be an earlier arm: base, puct",
         ),
-        (('= "q"', '= "x"'), "arm 'puct-q': --search.move-choice is x, but should be"),
+        (('= "q"', '= "x"'), "arm 'puct-q': --search.puct.move-choice is x, but should be"),
         (
             ('"What else?"', '"?"\nphases = {warm = {}}'),
             "unknown phase 'warm'. Phases of the recipe: none",

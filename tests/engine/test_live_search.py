@@ -58,7 +58,7 @@ def test_with_one_leaf_a_step_it_is_the_search_of_the_device(size, plies, score_
     changes = {"prior_temperature": 1.5, "score_share": score_share}
     ours = searched(game, PLAIN.model_copy(update=changes), 150)
     settings = improvement.SearchConfig(
-        algorithm="puct", num_simulations=150, c_puct=2.0, has_proofs=False, **changes
+        algorithm="puct", num_simulations=150, has_proofs=False, **changes
     )
     sides = [game.board.player], [game.board.opponent]
     theirs = improvement.search(

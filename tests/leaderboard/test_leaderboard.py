@@ -111,7 +111,7 @@ def test_the_page_in_the_repository_is_that_of_the_records():
 
 OTHELLO_4X4 = {
     "game": {"name": "othello", "size": 4},
-    "search": {"num_simulations": 2, "max_considered_actions": 2},
+    "search": {"num_simulations": 2, "gumbel": {"max_considered_actions": 2}},
     "endings": {"adjudicate_empties": 0},
     "replay": {"capacity": 256},
 }

@@ -106,7 +106,9 @@ def adjudicated_games():
             key,
             games,
             jnp.float32(resignation.NEVER),
-            search=improvement.SearchConfig(num_simulations=4, max_considered_actions=4),
+            search=improvement.SearchConfig(
+                num_simulations=4, gumbel={"max_considered_actions": 4}
+            ),
             config=selfplay.SelfplayConfig(
                 num_games=16, num_plies=20, min_opening_plies=0, max_opening_plies=12
             ),

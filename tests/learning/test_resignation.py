@@ -127,7 +127,9 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
             key,
             games,
             jnp.float32(-0.5),
-            search=improvement.SearchConfig(num_simulations=1, max_considered_actions=1),
+            search=improvement.SearchConfig(
+                num_simulations=1, gumbel={"max_considered_actions": 1}
+            ),
             config=selfplay.SelfplayConfig(num_games=64, num_plies=20),
             resigning=config,
         )

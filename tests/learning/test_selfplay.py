@@ -65,7 +65,8 @@ def test_plies_are_counted_from_the_start_of_each_game():
 
 @pytest.mark.slow
 def test_as_many_explored_positions_are_found_as_plies_of_this_network_are_played():
-    search = improvement.SearchConfig(algorithm="puct", num_simulations=16, c_puct=1.0)
+    puct = improvement.PuctConfig(c_puct=1.0)
+    search = improvement.SearchConfig(algorithm="puct", num_simulations=16, puct=puct)
     config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
     evaluate = fake_evaluation.hashed(GAME)
 

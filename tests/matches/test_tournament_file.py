@@ -37,7 +37,9 @@ def test_formats_choose_who_meets_whom(tmp_path):
 @pytest.mark.slow
 def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     settings = tiny_run.settings(
-        game={"name": "othello", "size": 4}, replay={"capacity": 4096}, search={"c_puct": 1.25}
+        game={"name": "othello", "size": 4},
+        replay={"capacity": 4096},
+        search={"puct": {"c_puct": 1.25, "root_noise_fraction": 0.5}},
     )
     game = othello.Othello(4)
     for seed in (0, 1):
@@ -46,13 +48,16 @@ def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     head, _, _ = SMALL.partition("[[players]]")
     text = head + '[[players]]\nname = "net"\nnetwork = "net0"\nsimulations = [2, 3]\n'
     text += '[[players]]\nname = "other"\nnetwork = "net1"\n'
-    text += 'set = { c_puct = 3.0, algorithm = "puct" }\n'
+    text += 'set = { puct.c_puct = 3.0, algorithm = "puct" }\n'
     loaded = tournament_file.load(write(tmp_path, text))
     everyone = {one.name: one for one in tournament_file.make_players(loaded, game)}
     assert list(everyone) == ["net-2", "net-3", "other"]
     assert everyone["net-2"].definition["search"]["num_simulations"] == 2
-    assert everyone["net-2"].definition["search"]["c_puct"] == 1.25
-    assert everyone["other"].definition["search"]["c_puct"] == 3.0
+    assert everyone["net-2"].definition["search"]["puct"]["c_puct"] == 1.25
+    assert everyone["other"].definition["search"]["puct"] == {
+        **{"c_puct": 3.0, "root_noise_fraction": 0.5},
+        **{"root_noise_alpha": None, "move_choice": "visits"},
+    }
     assert everyone["net-2"].definition["network"] == everyone["net-3"].definition["network"]
     assert everyone["other"].definition["network"] != everyone["net-3"].definition["network"]
 

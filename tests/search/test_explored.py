@@ -66,7 +66,7 @@ def test_explored_positions_are_those_of_a_plain_walk(game, algorithm, num_leave
         algorithm=algorithm,
         num_simulations=48,
         leaves_per_step=num_leaves,
-        c_puct=1.0,
+        puct={"c_puct": 1.0},
     )
     output = fake_evaluation.search(game, position, config, is_greedy=False)
     tree, action, packed = output.tree, output.action, game.pack(output.tree.position)

@@ -95,8 +95,7 @@ def test_sequential_halving_gives_every_phase_its_visits(num_leaves):
     config = improvement.SearchConfig(
         num_simulations=32,
         leaves_per_step=num_leaves,
-        max_considered_actions=8,
-        value_scale=0.03,
+        gumbel={"max_considered_actions": 8, "value_scale": 0.03},
         has_proofs=False,
     )
     output = _search(config, logits=np.zeros((_NUM_ROWS, 8)), q=order / 10, is_greedy=True)
@@ -111,7 +110,7 @@ def test_gumbel_moves_of_equal_value_are_drawn_from_the_networks_policy():
     logits = np.array([0.5, 0.0, 1.0, -1.0, -0.5], np.float32)
     config = improvement.SearchConfig(
         num_simulations=6,
-        max_considered_actions=3,
+        gumbel={"max_considered_actions": 3},
         temperature=0.5,
         temperature_plies=10,
     )
@@ -124,7 +123,7 @@ def test_puct_moves_are_drawn_by_visits_until_the_temperature_ends():
     logits = np.array([0.5, 0.0, 1.0, -1.0, -0.5], np.float32)
     config = _puct(
         num_simulations=20,
-        root_noise_fraction=0,
+        puct={"root_noise_fraction": 0},
         temperature=2.0,
         temperature_plies=10,
     )
@@ -142,9 +141,7 @@ def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
     logits, q = np.log([0.6, 0.35, 0.05]), [-0.1, 0.0, 0.9]
     config = _puct(
         num_simulations=40,
-        c_puct=50.0,
-        root_noise_fraction=0,
-        move_choice="q",
+        puct={"c_puct": 50.0, "root_noise_fraction": 0, "move_choice": "q"},
         temperature_plies=10,
     )
     visits, early, late = _search_often(config, logits, q)
@@ -173,7 +170,8 @@ def test_root_noise_is_dirichlet_over_the_legal_moves_with_its_full_share(alpha,
     num_legal = np.where(np.arange(_NUM_DRAWS) % 2 == 0, 4, 20)
     legal = np.arange(24) < num_legal[:, None]
     logits = np.where(np.arange(24) == 0, 100.0, 0.0) * np.ones((_NUM_DRAWS, 1))
-    config = _puct(num_simulations=1, root_noise_fraction=fraction, root_noise_alpha=alpha)
+    noise = {"root_noise_fraction": fraction, "root_noise_alpha": alpha}
+    config = _puct(num_simulations=1, puct=noise)
     prior = _root_prior(_search(config, logits=logits, legal=legal))
     np.testing.assert_allclose(prior.sum(axis=-1), 1, rtol=1e-5)
     assert (prior[~legal] == 0).all()
@@ -194,7 +192,7 @@ def test_root_noise_is_dirichlet_over_the_legal_moves_with_its_full_share(alpha,
 def test_the_result_holds_the_networks_evaluation_without_noise():
     logits, root_value = _random(12, _NUM_ROWS, 8, scale=2), _random(13, _NUM_ROWS)
     legal = np.arange(8) != np.arange(_NUM_ROWS)[:, None] % 8
-    config = _puct(num_simulations=2, prior_temperature=1.5, root_noise_fraction=0.5)
+    config = _puct(num_simulations=2, prior_temperature=1.5, puct={"root_noise_fraction": 0.5})
     output = _search(config, logits=logits, legal=legal, root_value=root_value)
     prior = _softmax(np.where(legal, logits / 1.5, -np.inf))
     np.testing.assert_allclose(output.prior, prior, atol=1e-6)

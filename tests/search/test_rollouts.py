@@ -14,7 +14,7 @@ from azo.search import improvement, rollouts
 _TIC_TAC_TOE = tictactoe.TicTacToe()
 # One random game is worth 1 or -1. At the default scale, made for a network's smoother values, a
 # good move whose first game is lost may never be tried again below the root.
-_GUMBEL = {"algorithm": "gumbel", "value_scale": 0.02}
+_GUMBEL = {"algorithm": "gumbel", "gumbel": improvement.GumbelConfig(value_scale=0.02)}
 
 
 def _search(game, position, config):

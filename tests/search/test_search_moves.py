@@ -14,7 +14,9 @@ INF, NAN = np.inf, np.nan
 ALGORITHMS = [
     azo.SearchConfig(num_simulations=8),
     azo.SearchConfig(num_simulations=8, has_proofs=False),
-    azo.SearchConfig(algorithm="puct", num_simulations=8, root_noise_fraction=0.0),
+    azo.SearchConfig(
+        algorithm="puct", num_simulations=8, puct=azo.PuctConfig(root_noise_fraction=0.0)
+    ),
     azo.SearchConfig(algorithm="puct_over_visits", num_simulations=12),
 ]
 

@@ -65,9 +65,8 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
     monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: noise)
     config = improvement.SearchConfig(
         num_simulations=24,
-        max_considered_actions=5,
         temperature=0.7,
-        value_scale=0.05,
+        gumbel={"max_considered_actions": 5, "value_scale": 0.05},
         has_proofs=False,
     )
 

@@ -147,7 +147,7 @@ def _assert_same_trees(tree, row, index, node):
         _assert_same_trees(tree, row, child[action], behind)
 
 
-def _searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtual_loss=1.0, **rule):
+def _searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtual_loss=1.0, c_puct=2.0):
     """Returns the plain searches, of which nearly all have no choice too close to compare."""
     config = improvement.SearchConfig(
         algorithm=algorithm,
@@ -155,7 +155,7 @@ def _searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtual_loss=
         num_simulations=num_simulations,
         leaves_per_step=num_leaves,
         virtual_loss=virtual_loss,
-        **rule,
+        puct={"c_puct": c_puct},
     )
     boards = boards_to_search(_NUM_BOARDS)
     output = fake_evaluation.search(_TIC_TAC_TOE, slow_tictactoe.position(boards), config)
@@ -165,9 +165,9 @@ def _searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtual_loss=
         plain = Search(
             hashed_evaluations(),
             algorithm,
+            c_puct,
             num_leaves=num_leaves,
             virtual_loss=virtual_loss,
-            **rule,
         )
         root = plain.run(board, num_simulations)
         if plain.smallest_gap < _TIE:

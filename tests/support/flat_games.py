@@ -16,7 +16,7 @@ NUM_GAMES, NUM_PLIES = 16, 30
 @functools.cache
 def played():
     """Returns the games before, the games after, and the plies between, on the host."""
-    search = improvement.SearchConfig(num_simulations=4, max_considered_actions=4)
+    search = improvement.SearchConfig(num_simulations=4, gumbel={"max_considered_actions": 4})
     config = selfplay.SelfplayConfig(num_games=NUM_GAMES, num_plies=NUM_PLIES)
 
     @jax.jit

@@ -13,7 +13,7 @@ from azo.training import checkpoint, config, metrics
 
 SECTIONS = {
     "game": {"name": "tictactoe"},
-    "search": {"num_simulations": 4, "max_considered_actions": 4},
+    "search": {"num_simulations": 4, "gumbel": {"max_considered_actions": 4}},
     "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8},
     "selfplay": {"num_games": 8, "num_plies": 4},
     "replay": {"capacity": 128, "min_positions": 32},
@@ -24,7 +24,7 @@ SECTIONS = {
 
 # The same with everything switched on that carries something from one iteration to the next.
 EVERYTHING = {
-    "search": {"num_simulations": 8, "max_considered_actions": 4},
+    "search": {"num_simulations": 8, "gumbel": {"max_considered_actions": 4}},
     "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8},
     "selfplay": {"num_games": 8, "num_plies": 4, "explored_share": 1.0},
     "resignation": {"is_enabled": True, "played_out_share": 0.5},

@@ -69,7 +69,7 @@ def train(tmp_path):
 
     def run(**settings):
         named = {name.replace("__", "."): value for name, value in settings.items()}
-        limits = {"run.num_iterations": 1, "search.max_considered_actions": 2}
+        limits = {"run.num_iterations": 1, "search.gumbel.max_considered_actions": 2}
         limits |= {"evaluation.every": 0}
         folder = azo.run_training(recipe, limits | named, folder=tmp_path / f"run{next(count)}")
         (event,) = metrics.read(folder, "iteration")

@@ -34,13 +34,15 @@ def test_the_folder_of_a_run_is_called_as_its_file_unless_set(write):
 def test_a_file_changes_the_settings_of_its_base(write):
     schedule = '[[generation.schedule]]\nstart = {}\nset = {{ "learner.num_steps" = 2 }}\n'
     write(
-        "[search]\nnum_simulations = 7\nc_puct = 3.0\n" + schedule.format(1) + schedule.format(2),
+        "[search]\nnum_simulations = 7\npuct.c_puct = 3.0\n"
+        + schedule.format(1)
+        + schedule.format(2),
         "grandparent.toml",
     )
     write('base = "grandparent.toml"\n[learner]\nnum_steps = 5\n', "parent.toml")
     own = 'base = "parent.toml"\n[search]\nnum_simulations = 9\n' + schedule.format(3)
     loaded = config.load_file(write(own))
-    assert (loaded.search.num_simulations, loaded.search.c_puct) == (9, 3.0)
+    assert (loaded.search.num_simulations, loaded.search.puct.c_puct) == (9, 3.0)
     assert loaded.learner.num_steps == 5
     assert [entry.start for entry in loaded.generation.schedule] == [3]
     assert loaded.run.folder == pathlib.Path("runs/small")

@@ -30,7 +30,7 @@ def test_a_settings_file_loads_and_names_its_own_folder(path):
 REDUCED = {
     "game.size": 4,
     "search.num_simulations": 4,
-    "search.max_considered_actions": 3,
+    "search.gumbel.max_considered_actions": 3,
     "network.num_blocks": 1,
     "network.num_channels": 8,
     "network.policy_units": 8,

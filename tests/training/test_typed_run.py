@@ -147,12 +147,12 @@ def test_what_is_typed_with_a_typed_schedule_holds_until_the_schedule_changes_it
 
 
 REFUSED = {
-    "--search.c-puct 3": "search.algorithm gumbel",
-    "--search.root-noise-fraction 0.1": "search.algorithm gumbel",
-    "--search.move-choice q": "search.algorithm gumbel",
-    "--config olivaw --search.value-scale 0.5": "search.algorithm puct",
-    "--config olivaw --search.max-considered-actions 4": "search.algorithm puct",
-    "--config sixbysix --search.root-noise-alpha 0.5": "search.root-noise-fraction 0",
+    "--search.puct.c-puct 3": "search.algorithm gumbel",
+    "--search.puct.root-noise-fraction 0.1": "search.algorithm gumbel",
+    "--search.puct.move-choice q": "search.algorithm gumbel",
+    "--config olivaw --search.gumbel.value-scale 0.5": "search.algorithm puct",
+    "--config olivaw --search.gumbel.max-considered-actions 4": "search.algorithm puct",
+    "--config sixbysix --search.puct.root-noise-alpha 0.5": "search.puct.root-noise-fraction 0",
     "--search.virtual-loss 1": "search.leaves-per-step 1",
     "--search.temperature 0 --search.temperature-plies 3": "search.temperature 0",
     "--network.num-blocks 3": "network.kind patterns",
@@ -185,8 +185,8 @@ def test_a_flag_without_effect_is_refused_with_what_takes_it_away(flags):
 
 def test_a_file_may_set_what_has_no_effect(tmp_path):
     path = tmp_path / "own.toml"
-    path.write_text('base = "azo8"\n[search]\nc_puct = 3.0\n')
-    assert train.load(["--config", str(path)]).search.c_puct == 3
+    path.write_text('base = "azo8"\n[search.puct]\nc_puct = 3.0\n')
+    assert train.load(["--config", str(path)]).search.puct.c_puct == 3
 
 
 def test_notes_say_where_a_typed_value_holds():

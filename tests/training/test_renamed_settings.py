@@ -1,0 +1,74 @@
+"""Former names of settings: files load, a typed one is answered with the new name."""
+
+import json
+import pathlib
+
+import pytest
+from support import tiny_run
+
+from azo.cli import train
+from azo.search import settings as search_settings
+from azo.settings import validation
+from azo.training import config
+
+# As written by the version before the sections `search.gumbel` and `search.puct`.
+FORMER = {
+    "max_considered_actions": 5,
+    "value_scale": 0.2,
+    "c_puct": 3.5,
+    "root_noise_fraction": 0.125,
+    "root_noise_alpha": 0.75,
+    "move_choice": "q",
+}
+
+
+def test_every_setting_of_an_algorithm_has_its_former_name():
+    assert search_settings.SearchConfig.RENAMED.keys() == FORMER.keys()
+
+
+def test_the_settings_of_a_former_run_are_read_and_resume_it():
+    settings = tiny_run.settings()
+    tree = json.loads(config.to_json(settings))
+    del tree["search"]["gumbel"], tree["search"]["puct"]
+    tree["search"] |= FORMER
+    tree["generation"]["schedule"] = [{"start": 3, "set": {"search.c_puct": 1.5}}]
+    tree["curriculum"] = [{"name": "one", "set": {"search.value_scale": 0.5}}]
+    for is_resumed in (True, False):
+        read = config.from_json(json.dumps(tree), is_resumed=is_resumed)
+        assert read.search.gumbel.model_dump() | read.search.puct.model_dump() == FORMER
+        phase = config.of_phase(read, 0)
+        assert phase.search.gumbel.value_scale == 0.5
+        assert config.scheduled(phase, 3, 0.0).search.puct.c_puct == 1.5
+    assert config.from_json(config.to_json(read)) == read
+
+
+def test_a_file_with_former_names_wins_over_its_base_whatever_names_that_has(tmp_path):
+    texts = {
+        "new": "[search.puct]\nc_puct = 2.5\n",
+        "former": 'base = "new.toml"\n[search]\nc_puct = 3.5\nroot_noise_alpha = 0.5\n',
+        "newest": 'base = "former.toml"\n[search.puct]\nc_puct = 4.5\n',
+    }
+    read = {}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+        read[name] = config.load_file(tmp_path / f"{name}.toml").search.puct
+    assert {name: puct.c_puct for name, puct in read.items()} == {
+        "new": 2.5,
+        "former": 3.5,
+        "newest": 4.5,
+    }
+    assert read["newest"].root_noise_alpha == 0.5
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_typed_former_name_is_answered_with_the_new_one(name):
+    new = validation.current_name(config.Config, f"search.{name}")
+    section, setting = new.removeprefix("search.").split(".")
+    assert setting == name
+    flag = f"--search.{name}".replace("_", "-")
+    with pytest.raises(ValueError, match=f"^{flag} is now called --search.{section}.") as refusal:
+        train.load([flag, "1"])
+    assert "\n" not in str(refusal.value)
+    with pytest.raises(ValueError, match=rf"^\[search\]: {name} is now called {section}.{name}$"):
+        train.run_training("tictactoe", {f"search.{name}": FORMER[name]}, folder="never")
+    assert not pathlib.Path("never").exists()
