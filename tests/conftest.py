@@ -46,7 +46,7 @@ gc.set_threshold(200_000, 20, 100)
 # Tests that start a browser, a notebook or whole programs; they have the tier e2e by their file,
 # those in journeys/ by their folder.
 _E2E = (
-    *("test_web_page.py", "test_web_board.py", "test_analysis_page.py"),
+    *("test_web_page.py", "test_web_moves.py", "test_web_board.py", "test_analysis_page.py"),
     *("test_notebook.py", "test_wheel.py", "test_examples.py"),
 )
 # Layers and files whose tests compile or lower large programs for the device.

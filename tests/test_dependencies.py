@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -21,7 +22,9 @@ def required(*extras):
     return [one for one in map(Requirement, lines) if one.name != "azo"]
 
 
-@pytest.mark.parametrize("package", required("test", "web", "report", "notebook"), ids=str)
+@pytest.mark.parametrize(
+    "package", required("test", "web", "practice", "report", "notebook"), ids=str
+)
 def test_the_locked_versions_are_within_the_bounds(package):
     name = re.escape(canonicalize_name(package.name))
     versions = re.findall(rf"^{name}==([^\s;]+)", LOCK, re.MULTILINE)
@@ -75,7 +78,32 @@ def test_each_package_has_a_reason(package):
     assert f"`{package.name}`" in page
 
 
-@pytest.mark.parametrize("package", required("web", "report"), ids=str)
+_WITHOUT_PRACTICE = """
+import sys
+sys.modules["fsrs"] = None
+import azo
+from azo.cli import analyse, book, web
+from azo.web import app, sessions
+from azo.cli import play
+sys.exit(play.main(["--size", "6", "--level", "1"]))
+"""
+
+
+def test_azo_plays_without_the_library_of_practice(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_PRACTICE],
+        input="c2\npractise\nquit\n",
+        env=os.environ | {"XDG_STATE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ply 3: black to move" in done.stdout
+    assert "practice in the terminal needs fsrs: python -m pip install fsrs\n" in done.stdout
+
+
+@pytest.mark.parametrize("package", required("web", "practice", "report"), ids=str)
 def test_packages_in_use_have_upper_bounds(package):
     has_upper = any(one.operator == "<" for one in package.specifier)
     assert has_upper or package.name == "flatbuffers"  # numbered by dates

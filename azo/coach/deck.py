@@ -2,7 +2,7 @@
 
 A solved position comes back after days, by FSRS-6 with its default parameters; another one after
 ten minutes. `web/static/deck.js` has the same rules for the page, `web/static/cards.js` the same
-checks.
+checks. Only reviews need `fsrs`, which is imported then.
 
 A deck is written only with cards that can be read again. Each change locks the file, reads it,
 merges and writes: of two reviews of one card the later one counts.
@@ -17,10 +17,10 @@ import pathlib
 import random
 import sys
 import time
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-import fsrs
 import pydantic
 
 from azo.coach import formatting
@@ -29,6 +29,7 @@ from azo.engine.search_report import SearchReport
 from azo.formats import ggf
 from azo.games import notation, variant
 from azo.games.host import live_game
+from azo.process import extras
 from azo.storage import files, locks
 
 MOST_LOST = 1.0  # discs, by a move that solves a position
@@ -41,7 +42,6 @@ _MAX_NAMED = 5  # refused cards
 _STABILITIES = 0.001, 1e6  # days
 _LEAST_CHANCE = 0.005  # of a position of a book
 _LEAST_SHARE = 0.2  # of the visits of the most visited move, for a move that solves a position
-_SCHEDULER = fsrs.Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
 _Start = Annotated[str, pydantic.Field(pattern="^[XO-]{16,64} [XO]$")]
 _Move = Annotated[str, pydantic.Field(pattern="^([a-h][1-8]|pass)$")]
 _Time = Annotated[float, pydantic.Field(ge=0, le=1e14)]  # milliseconds since 1970
@@ -273,13 +273,25 @@ class Deck:
             yield
 
 
+def scheduling() -> types.ModuleType:
+    """Returns the library that says when a position is asked again.
+
+    ValueError, one line, if it is not installed.
+    """
+    with extras.needed("practice in the terminal", "fsrs"):
+        import fsrs
+    return fsrs
+
+
 def _reviewed(memory: Memory | None, now: float, *, is_solved: bool) -> Memory:
+    fsrs = scheduling()
+    scheduler = fsrs.Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
     state = fsrs.Card()
     if memory is not None:
         state.stability, state.difficulty = memory.stability, memory.difficulty
         state.last_review = _time(memory.last)
     rating = fsrs.Rating.Good if is_solved else fsrs.Rating.Again
-    state, _ = _SCHEDULER.review_card(state, rating, _time(now))
+    state, _ = scheduler.review_card(state, rating, _time(now))
     assert state.stability is not None
     assert state.difficulty is not None
     least, most = _STABILITIES

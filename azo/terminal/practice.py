@@ -73,7 +73,11 @@ class Practice:
         self._say(f"{merged.num_new} of {len(cards)} positions are new{later}{left}")
 
     def run(self) -> None:
-        """Asks until all that is due is solved, or the person stops."""
+        """Asks until all that is due is solved, or the person stops.
+
+        ValueError, one line, without the library that says when a position is asked again.
+        """
+        deck.scheduling()
         tries: dict[tuple[str | None, ...], bool] = {}  # of each card, whether the first was right
         failed: list[deck.Card] = []  # asked again after the others
         try:

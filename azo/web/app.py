@@ -1,8 +1,8 @@
 """The page's application: static files, games, and searches with their progress.
 
-`GET /` is the page, `GET /api/settings` lists games and levels. `POST /api/read` and `/api/game`
-take a text or a game and return it ply by ply; `read` takes a file too, and lists the games. `POST
-/api/reasons` says why a move is worse than another one.
+The page knows the rules, so a move of its reader takes one request, for the reply. `GET /` is the
+page, `GET /api/settings` lists games and levels. `POST /api/read` returns the game of a text or a
+file, and lists the games there. `POST /api/reasons` says why a move is worse than another one.
 `POST /api/think` answers with lines of JSON, `{"report": ...}`; the last one has `"is_final": true`
 or is `{"error": ...}`. A search ends when its reader disconnects. All errors are `{"error": ...}`
 with one line for the reader.
@@ -55,7 +55,6 @@ def make_app(
             Route("/", lambda _: FileResponse(STATIC / "index.html"), methods=["GET"]),
             Route("/api/settings", pages.settings, methods=["GET"]),
             Route("/api/read", pages.read, methods=["POST"]),
-            Route("/api/game", pages.game, methods=["POST"]),
             Route("/api/reasons", pages.reasons, methods=["POST"]),
             Route("/api/think", pages.think, methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -96,10 +95,6 @@ class _Pages:
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
         return JSONResponse(answer)
-
-    async def game(self, request: Request) -> Response:
-        body = await guard.read_json(request, messages.GameRequest)
-        return JSONResponse(messages.game_json(self._replay(body)))
 
     async def reasons(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.ReasonsRequest)
@@ -145,9 +140,11 @@ class _Pages:
         game = self._game(body.game)
         try:
             start = None if body.start is None else notation.parse_board(body.start, game.size)
-            return live_game.replay(body.moves, game, start)
+            live = live_game.LiveGame(game)
+            live.new_game(start, notation.parse_moves(body.moves, game.size))
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
+        return live
 
 
 class _Reports(StreamingResponse):

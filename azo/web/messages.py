@@ -1,8 +1,7 @@
 """JSON messages between the page and the server.
 
 Moves are text ("f5", "pass"), boards `size * size` characters row by row (`X` black, `O` white, `-`
-empty). Values and scores of a report are for the side to move; margins are black's discs minus
-white's.
+empty). Values and scores of a report are for the side to move.
 """
 
 import base64
@@ -85,6 +84,7 @@ def offer_json(game: variant.Variant, network: str) -> dict[str, Any]:
     return {
         "name": game.name,
         "size": game.size,
+        "start": notation.board_text(ggf.usual_start(game), game.size),
         "is_reversed": game.is_reversed,
         "network": network,
     }
@@ -93,29 +93,15 @@ def offer_json(game: variant.Variant, network: str) -> dict[str, Any]:
 def game_json(
     game: live_game.LiveGame, note: str = "", players: tuple[str, str] = ("", "")
 ) -> dict[str, Any]:
-    """Returns a game with the board and the legal moves at every ply.
+    """Returns a game: its moves with the passes, and its start unless it is that of the rules.
 
     `players` are the names of black and white, "" if unknown.
     """
     size, has_usual_start = game.game.size, game.start == ggf.usual_start(game.game)
-
-    def texts(actions: tuple[int, ...]) -> list[str]:
-        return [notation.action_text(action, size) for action in actions]
-
     return {
         "game": game.game.name,
         "start": None if has_usual_start else notation.board_text(game.start, size),
-        "moves": texts(game.actions),
-        "plies": [
-            {
-                "board": notation.board_text(board, size).split()[0],
-                "mover": "black" if board.is_black_to_move else "white",
-                "legal": texts(game.legal_actions_at(board)),
-            }
-            for board in game.boards
-        ],
-        "is_over": game.is_over,
-        "margin": game.final_score(),
+        "moves": [notation.action_text(action, size) for action in game.actions],
         "note": note,
         "players": dict(zip(("black", "white"), players, strict=True)),
     }

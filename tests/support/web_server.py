@@ -38,18 +38,18 @@ def makers(*games):
 
 
 @contextlib.contextmanager
-def running(offered, *, max_searches=2, max_sessions=4, **kwargs):
+def running(offered, *, max_searches=2, max_sessions=4, port=0, **kwargs):
     """Runs the page's server; see `serving`."""
     pages = sessions.SessionPool(offered, max_searches=max_searches, max_sessions=max_sessions)
     application = app.make_app(pages, "a fake", **kwargs)
-    with serving(application, pages.stop_all) as port:
+    with serving(application, pages.stop_all, port=port) as port:
         yield port
 
 
 @contextlib.contextmanager
-def serving(application, stop_answers=lambda: None, **options):
-    """Serves an application until it gets Ctrl-C in the end; yields its port."""
-    with server.listen("127.0.0.1", 0) as listener:
+def serving(application, stop_answers=lambda: None, *, port=0, **options):
+    """Serves an application until it gets Ctrl-C in the end; yields the port, 0: a free one."""
+    with server.listen("127.0.0.1", port) as listener:
         running_server = server.Server(application, stop_answers, **options)
         thread = threading.Thread(
             target=lambda: asyncio.run(running_server.serve(sockets=[listener]))

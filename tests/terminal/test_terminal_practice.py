@@ -1,6 +1,7 @@
 """Practice in the terminal: mistakes of a game, decks of the page, drills of a book."""
 
 import json
+import sys
 
 import pytest
 from support import commands
@@ -76,6 +77,15 @@ def test_a_week_of_practice_has_the_times_of_fsrs(path, clock):
     for days, again in ((0, 2), (2, 11), (11, 46)):
         clock[0] += days * _DAY
         assert f"solved: d6; again in {again} days" in practised(path, "practise", "d6")
+
+
+def test_practice_without_its_library_says_what_to_install(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsrs", None)
+    out = practised(path, "practise", "board")
+    assert "practice in the terminal needs fsrs: python -m pip install fsrs\n" in out
+    assert "white: find the best move" not in out
+    assert memory(path) is None
+    assert out.count("X black  2  you") == 2  # the game goes on
 
 
 def test_what_was_not_solved_is_asked_again_until_it_is(path, clock):

@@ -27,8 +27,20 @@ def port():
 def test_the_settings_list_the_games_and_levels(port):
     answer = ask(port, "/api/settings").json
     assert answer["games"] == [
-        {"name": "othello6", "size": 6, "is_reversed": False, "network": "a fake"},
-        {"name": "othello4-reversed", "size": 4, "is_reversed": True, "network": "a fake"},
+        {
+            "name": "othello6",
+            "size": 6,
+            "start": "--------------OX----XO-------------- X",
+            "is_reversed": False,
+            "network": "a fake",
+        },
+        {
+            "name": "othello4-reversed",
+            "size": 4,
+            "start": "-----OX--XO----- X",
+            "is_reversed": True,
+            "network": "a fake",
+        },
     ]
     assert answer["levels"][0] == "beginner"
     assert len(answer["levels"]) == engine_settings.NUM_LEVELS == answer["level"]
@@ -74,16 +86,16 @@ def test_a_deep_search_has_scores_for_marks_in_whole_discs():
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
-        ("/api/game", "{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
+        ("/api/read", "{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
         (
-            "/api/game",
-            {"game": "go"},
+            "/api/think",
+            question("go"),
             "no network for 'go'; there are networks for othello6, othello4-r",
         ),
-        ("/api/game", {"game": "othello6", "moves": "a1"}, "illegal move 'a1' at ply 1: black"),
+        ("/api/think", question(moves="c2a1"), "illegal move a1: white may play"),
         (
-            "/api/game",
-            {"game": "othello6", "moves": "c2" * 301},
+            "/api/think",
+            question(moves="c2" * 301),
             "moves: String should have at most 600 characters",
         ),
         ("/api/read", {"game": "othello6", "text": "xo-"}, "a board of 3 squares"),
@@ -110,11 +122,11 @@ def test_garbage_is_refused_with_one_line_and_the_game_goes_on(port, path, body,
 
 
 def test_an_error_of_azo_itself_is_not_called_wrong_input(port, monkeypatch):
-    def fail(game):
+    def fail(*_):
         raise ValueError("arrays of other shapes")
 
-    monkeypatch.setattr(messages, "game_json", fail)
-    assert ask(port, "/api/game", {"game": "othello6"}).status == 500
+    monkeypatch.setattr(messages, "offer_json", fail)
+    assert ask(port, "/api/settings").status == 500
 
 
 def test_the_chosen_game_comes_first_and_its_book_is_used(monkeypatch, tmp_path):

@@ -131,7 +131,7 @@ def test_garbage_after_a_request_closes_the_connection_quietly(port, caplog):
     with connect(port) as client:
         client.sendall(
             b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
-            b"POST /api/game HTTP/1.1\r\nhost: localhost\r\ncontent-length: one\r\n\r\n"
+            b"POST /api/read HTTP/1.1\r\nhost: localhost\r\ncontent-length: one\r\n\r\n"
         )
         assert is_closed_within(client, 10, lambda: None)
     assert caplog.text == ""
@@ -147,6 +147,7 @@ _OUTSIDE = [
     "/../server.py",
 ]
 _SITES = ("http://evil.example", "null", "http://localhost:1", "http://[evil")
+_READ = {"game": "othello6", "text": "c2"}
 _JSON, _KINDS = "application/json", ("text/plain", "application/x-www-form-urlencoded", "")
 
 
@@ -165,11 +166,11 @@ _JSON, _KINDS = "application/json", ("text/plain", "application/x-www-form-urlen
         ("GET", "/", {"host": "localhost.evil.example:80"}, 421),
         ("GET", "/", {"host": "board.example:80"}, 200),
         # Other sites.
-        *(("POST", "/api/game", {"origin": origin}, 403) for origin in _SITES),
-        ("POST", "/api/game", {"sec-fetch-site": "cross-site"}, 403),
+        *(("POST", "/api/read", {"origin": origin}, 403) for origin in _SITES),
+        ("POST", "/api/read", {"sec-fetch-site": "cross-site"}, 403),
         # Bodies of other kinds, and a large one, of which nothing is sent.
-        *(("POST", "/api/game", {"content-type": kind}, 415) for kind in _KINDS),
-        ("POST", "/api/game", {"content-type": _JSON, "content-length": "1000000000"}, 413),
+        *(("POST", "/api/read", {"content-type": kind}, 415) for kind in _KINDS),
+        ("POST", "/api/read", {"content-type": _JSON, "content-length": "1000000000"}, 413),
     ],
 )
 def test_the_page_alone_is_served_to_itself_and_all_answers_forbid_other_sites(
@@ -187,7 +188,7 @@ def test_the_page_alone_is_served_to_itself_and_all_answers_forbid_other_sites(
 def test_requests_from_the_page_itself_are_answered(port):
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", "192.168.1.7"):
         headers = {"host": host, "origin": f"http://{host}", "sec-fetch-site": "same-origin"}
-        assert ask(port, "/api/game", {"game": "othello6"}, headers=headers).status == 200
+        assert ask(port, "/api/read", _READ, headers=headers).status == 200
 
 
 def test_a_body_that_does_not_arrive_meets_a_deadline(port, monkeypatch):

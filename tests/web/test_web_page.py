@@ -108,20 +108,9 @@ def test_the_keyboard_is_enough_to_play(visit):
 
 def test_azo_plays_itself_until_it_is_stopped(visit):
     visit.page.select_option("#game", "othello4")
-    visit.page.select_option("#human", "none")  # while the game is on its way
+    visit.page.select_option("#human", "none")
     visit.wait_until(IS_OVER)
     assert _expected(visit.moves, size=4).is_over
-
-
-def test_a_stopped_server_is_reported_and_the_game_is_kept(browser):
-    with running(makers()) as port:
-        visit = Visit(browser, port)
-        visit.wait_for_turn()
-    visit.cell("c2").click()
-    visit.wait_for("#message", "azo does not answer: is the server still running?")
-    assert visit.legal == ["c2", "b3", "e4", "d5"]
-    visit.errors = [error for error in visit.errors if "ERR_CONNECTION_REFUSED" not in error]
-    visit.end()
 
 
 def test_light_and_dark_follow_the_system_and_the_button(open_page, port):

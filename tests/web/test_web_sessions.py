@@ -110,7 +110,7 @@ def test_a_failing_engine_is_an_error_on_the_page_and_a_traceback_on_the_console
         answer = ask(port, "/api/think", question())
         assert answer.lines == [{"error": "azo failed at this position; see its console"}]
         assert "no device" in caplog.text
-        assert ask(port, "/api/game", {"game": game.name}).status == 200
+        assert ask(port, "/api/read", {"game": game.name, "text": "c2"}).status == 200
 
 
 def test_the_oldest_session_is_dropped_first(monkeypatch):

@@ -13,11 +13,6 @@ export async function settings() {
   return (await send("/api/settings")).json();
 }
 
-/** Returns a game with its plies and their legal moves. */
-export async function replay({ game, start, moves }) {
-  return (await post("/api/game", { game, start, moves: moves.join(" ") })).json();
-}
-
 /**
  * Returns a game of a pasted text, `{text}`, or of a file, `{name, content}` in Base64, with the
  * titles and numbers of all its games; the first that can be opened without a `number`.

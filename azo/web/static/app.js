@@ -183,9 +183,9 @@ async function loadDeck(play, input) {
   return play.render();
 }
 
-async function practise(play) {
+function practise(play) {
   document.querySelector("dialog[open]")?.close();
-  await play.quiz.start(play.practice);
+  play.quiz.start(play.practice);
 }
 
 /** Shows a stored game, and returns whether it could. */
@@ -264,8 +264,8 @@ async function startPractice(play) {
   const kinds = deck.cards().length ? [] : Object.keys(play.settings.practice);
   for (const kind of kinds) await play.practice.addShipped(kind);
   play.side = "both";
-  await play.begin(play.settings.games[0].name);
-  await play.quiz.start(play.practice);
+  play.begin(play.settings.games[0].name);
+  play.quiz.start(play.practice);
 }
 
 /** Shows the game of the tab or of the link, else a new one. */
@@ -282,7 +282,7 @@ async function openFirst(play) {
     return await links.follow(play);
   } catch (error) {
     if (!(error instanceof api.Failure)) throw error;
-    await play.begin(names[0]);
+    play.begin(names[0]);
     return say(error.message);
   }
 }

@@ -1,8 +1,8 @@
 // The board editor: sets up a position by clicks, from which a game begins.
 
-import * as api from "./api.js";
 import { Board } from "./board.js";
 import { capital, count, other } from "./formatting.js";
+import { firstPly, usualStart } from "./rules.js";
 
 const DISCS = { black: "X", white: "O", empty: "-" };
 const KEYS = { x: "black", "*": "black", o: "white", "-": "empty", ".": "empty" }; // as in a text
@@ -86,11 +86,8 @@ function fill(discOf) {
 }
 
 function startOf(size) {
-  const [low, high] = [size / 2 - 1, size / 2];
-  const discs = { [`${low} ${high}`]: "X", [`${high} ${low}`]: "X" };
-  Object.assign(discs, { [`${low} ${low}`]: "O", [`${high} ${high}`]: "O" });
-  fill((row, column) => discs[`${row} ${column}`] ?? "-");
-  position.mover = "black";
+  const { board, mover } = firstPly(usualStart(size));
+  Object.assign(position, { squares: [...board], mover });
 }
 
 /** Moves every disc: `from` gives the square that a square takes its disc from. */
@@ -111,7 +108,6 @@ function swap() {
 function resize({ settings }, name) {
   const { size } = settings.games.find((info) => info.name === name);
   if (size !== position.size) {
-    position.squares = new Array(size * size).fill("-");
     position.size = size;
     startOf(size);
   }
@@ -143,19 +139,14 @@ function say(text) {
 }
 
 /** Opens the position as a game, unless neither side can move. */
-async function use(play) {
-  const { game: name, squares, mover } = position;
+function use(play) {
+  const { game, squares, mover } = position;
   const start = `${squares.join("")} ${DISCS[mover]}`;
-  try {
-    const game = await api.replay({ game: name, start, moves: [] });
-    const [{ legal }] = game.plies;
-    if (!legal.length) return say("Neither side has a move in this position");
-    byId("edit-dialog").close();
-    play.open(game);
-    if (legal[0] !== "pass") play.say(`${capital(mover)} to move; you play both sides`, "note");
-  } catch (error) {
-    if (!(error instanceof api.Failure)) throw error;
-    say(error.message);
-  }
+  const [move] = firstPly(start).legal;
+  if (!move) return say("Neither side has a move in this position");
+  byId("edit-dialog").close();
+  const isUsual = play.settings.games.find(({ name }) => name === game).start === start;
+  play.open({ game, start: isUsual ? null : start, moves: [] });
+  if (move !== "pass") play.say(`${capital(mover)} to move; you play both sides`, "note");
   return undefined;
 }

@@ -91,7 +91,7 @@ export class Lessons {
   }
 
   /** Shows the best line in place of a mistake, as a variation; a second call goes back. */
-  async showBetter() {
+  showBetter() {
     const { here: mistake, play } = this;
     if (!mistake) return play.say(NONE, "note");
     const { move: best, moves } = mistake.parent.report;
@@ -101,7 +101,7 @@ export class Lessons {
     this.retried = null;
     play.isPaused = true;
     mistake.parent.isTakenBack = false;
-    if (!(await play.add(mistake.parent, line))) return undefined;
+    play.add(mistake.parent, line);
     play.cursor = mistake.parent.child(best);
     play.say(`${best} was better than ${mistake.move}: step on with →`, "note");
     return isAnalysing ? play.analysis.searchGame() : play.proceed();

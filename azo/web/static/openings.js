@@ -4,6 +4,8 @@
 // have it; where it gives two names, the first is here. An opening is known by its position, so any
 // order of moves and any symmetry of the board counts.
 
+import { boardAfter, firstPly, usualStart } from "./rules.js";
+
 const OPENINGS = `
 c4c3 Diagonal
 c4c3d3c5b2 X-square
@@ -66,27 +68,8 @@ c4e3f6e6f5c5f4g6f7 Rose-Bill
 c4e3f6e6f5c5f4g6f7d3 Tamenori
 c4e3f6e6f5g6 Aubrey`;
 
-const SIZE = 8;
 const LONGEST = 16; // plies of a named line
-const START = "---------------------------OX------XO---------------------------";
-const STEPS = [-9, -8, -7, -1, 1, 7, 8, 9];
-
-/** The board after a move on the usual board; X is black. */
-function after(board, square, disc) {
-  const cells = [...board];
-  cells[square] = disc;
-  for (const step of STEPS) {
-    const flips = [];
-    const isNext = (at, from) => Math.abs((at % SIZE) - (from % SIZE)) <= 1;
-    let at = square + step;
-    while (board[at] && board[at] !== "-" && board[at] !== disc && isNext(at, at - step)) {
-      flips.push(at);
-      at += step;
-    }
-    if (board[at] === disc && isNext(at, at - step)) flips.forEach((flip) => (cells[flip] = disc));
-  }
-  return cells.join("");
-}
+const { board: START } = firstPly(usualStart(8));
 
 /** The least of the eight images of a board. */
 function canonical(board) {
@@ -102,8 +85,8 @@ function canonical(board) {
 const names = new Map(
   OPENINGS.trim().split("\n").map((line) => {
     const [, moves, name] = line.match(/^(\S+) (.*)$/);
-    const squares = moves.match(/../g).map((move) => (move[1] - 1) * SIZE + move.charCodeAt(0) - 97);
-    const board = squares.reduce((at, square, ply) => after(at, square, "XO"[ply % 2]), START);
+    const after = (board, move, ply) => boardAfter(board, ply % 2 ? "white" : "black", move);
+    const board = moves.match(/../g).reduce(after, START);
     return [canonical(board), name];
   }),
 );

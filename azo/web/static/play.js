@@ -1,10 +1,9 @@
 // State of the page: the game with its variations, the position on the board, who plays.
 //
-// The server describes a position: its board, the side to move and the legal moves. There is one
-// search at a time. A change of the position or of the turn ends it, except an analysis of the game.
+// Moves follow the page's own rules, `rules.js`; the server is asked for searches. There is one search
+// at a time. A change of the position or of the turn ends it, except an analysis of the game.
 
 import { Analysis } from "./analysis.js";
-import * as api from "./api.js";
 import { alternatives, capital } from "./formatting.js";
 import { Lessons } from "./lessons.js";
 import { Practice } from "./practice.js";
@@ -72,6 +71,11 @@ export class Play {
     return this.info.is_reversed;
   }
 
+  /** Text of the position that the game begins with. */
+  get firstPosition() {
+    return this.start ?? this.info.start;
+  }
+
   get root() {
     return this.cursor.path[0];
   }
@@ -108,6 +112,11 @@ export class Play {
 
   get isOver() {
     return this.cursor.isEnd;
+  }
+
+  /** Whether the side to move has no move but the pass. */
+  get mustPass() {
+    return this.cursor.legal[0] === "pass";
   }
 
   /** Whether a move was taken back here: another one continues the line in its place. */
@@ -151,14 +160,14 @@ export class Play {
   }
 
   /** Starts a new game. */
-  async begin(name) {
-    await this.#replace({ game: name, start: null, moves: [] });
+  begin(name) {
+    this.#show({ game: name, start: null, moves: [] }, this.side);
   }
 
   /** Starts another game against azo, with the colours swapped. */
   rematch() {
     this.side = { black: "white", white: "black" }[this.human];
-    return this.begin(this.game);
+    this.begin(this.game);
   }
 
   /** Shows the game of a link. */
@@ -167,7 +176,7 @@ export class Play {
     if (game.note) this.say(capital(game.note), "note");
   }
 
-  /** Shows and analyses a game from the server. */
+  /** Shows and analyses a game. */
   open(game) {
     this.#show(game, "both");
     if (game.note) this.say(capital(game.note), "note");
@@ -181,10 +190,10 @@ export class Play {
   }
 
   /** Shows a position to practise, at the end of its game. */
-  pose({ game, start, ...played }) {
+  pose({ game, start, moves }) {
     Object.assign(this, { game, start, human: "both", players: {}, title: "", id: newId() });
     this.lessons.retried = null;
-    this.cursor = tree.fromGame(played);
+    this.cursor = tree.fromGame({ start: this.firstPosition, moves });
   }
 
   /** Shows a stored game. */
@@ -201,7 +210,7 @@ export class Play {
   }
 
   /** Plays the square that was clicked. */
-  async choose(square) {
+  choose(square) {
     const { mover, legal } = this.cursor;
     if (this.isOver) return this.say("The game is over", "note");
     if (this.task?.kind === "play") return this.say("Not your turn: azo is thinking");
@@ -215,7 +224,7 @@ export class Play {
     this.say("");
     if (this.quiz.isSecret) return this.quiz.answer(square);
     const isAnalysing = this.task?.kind === "analyse";
-    if (!(await this.add(this.cursor, [square]))) return undefined;
+    this.add(this.cursor, [square]);
     this.isPaused = false; // a move of the player's calls for an answer
     if (this.lessons.retried?.parent === this.cursor.parent) return this.lessons.judge();
     // The move was on the board before, with azo's answer.
@@ -224,14 +233,14 @@ export class Play {
   }
 
   /** Lets azo move for the side to move, or move at once if it is thinking. */
-  async go() {
+  go() {
     if (this.isOver) return this.say("The game is over", "note");
     if (this.task?.kind === "play") {
       const { latest } = this.task;
       return latest && this.#play(latest.move);
     }
     this.isPaused = false;
-    return this.#azoMoves();
+    return this.mustPass ? this.#play("pass") : this.#azoMoves();
   }
 
   /** Stops azo's moves until `go`. */
@@ -292,7 +301,7 @@ export class Play {
     this[name] = value;
     if (name === "human") Object.assign(this, { side: value, isPaused: false });
     const isChanged = {
-      human: () => this.task?.kind !== "replay", // what is on its way follows the choice
+      human: () => true,
       level: () => this.task?.kind === "play",
       map: () => !this.task,
     }[name]?.();
@@ -306,32 +315,26 @@ export class Play {
     this.render();
     if (this.cursor.isOver) return undefined;
     if (this.isOver) return this.analysis.proceed(); // a resigned position has values
-    if (this.isAtEnd && !this.isHuman(this.cursor.mover) && !this.isPaused) {
-      return this.#azoMoves();
-    }
-    if (this.isAtEnd && this.isHuman(this.cursor.mover) && this.cursor.legal[0] === "pass") {
-      return this.#passSoon();
-    }
+    const isWaiting = this.isAzosTurn && this.isPaused;
+    if (this.isAtEnd && this.mustPass && !isWaiting) return this.#passSoon();
+    if (this.isAzosTurn && !isWaiting) return this.#azoMoves();
     return this.isSecret ? undefined : this.analysis.proceed();
   }
 
   async #azoMoves() {
-    const { mover, legal, ply } = this.cursor;
     const task = this.beginTask("play");
-    const pause = sleep(ply === 0 ? 0 : MOVE_MS[this.human]);
+    const pause = sleep(this.cursor.ply === 0 ? 0 : MOVE_MS[this.human]);
     const how = { role: "play", level: this.level };
     const report = await this.search.think(task, task.position, how);
     await pause;
-    if (!report || !this.search.isCurrent(task)) return;
-    if (legal[0] === "pass") this.say(`${capital(mover)} has no move and passes`, "note");
-    await this.#play(report.move);
+    if (report && this.search.isCurrent(task)) this.#play(report.move);
   }
 
   async #passSoon() {
     const task = this.beginTask("pass");
     this.say(`${capital(this.cursor.mover)} has no move and passes`, "note");
     await sleep(PASS_MS);
-    if (this.search.isCurrent(task)) await this.#play("pass");
+    if (this.search.isCurrent(task)) this.#play("pass");
   }
 
   /** Draws reports at most once a frame: a slow device would do nothing else. */
@@ -342,50 +345,21 @@ export class Play {
     });
   }
 
-  async #play(move) {
-    if (await this.add(this.cursor, [move])) this.proceed();
+  #play(move) {
+    this.add(this.cursor, [move]);
+    this.proceed();
   }
 
-  /** Puts moves on the board, as a variation unless they continue a line; returns whether it could. */
-  async add(from, moves) {
-    const task = this.search.begin("replay", from);
-    let [at, number] = [from, 0];
-    while (number < moves.length && at.child(moves[number])) at = at.child(moves[number++]);
-    if (number < moves.length) {
-      const added = moves.slice(number);
-      const question = { ...this.question(at), moves: [...at.moves, ...added] };
-      const game = await this.#replay(task, question);
-      if (!game) return false;
-      const first = at.ply + 1;
-      added.forEach((move, index) => (at = at.add(move, game.plies[first + index])));
-    }
-    this.search.end(task);
+  /** Puts legal moves on the board, as a variation unless they continue a line. */
+  add(from, moves) {
+    this.search.stop();
+    const last = moves.reduce((at, move) => at.child(move) ?? at.add(move), from);
     if (this.isOpen(from)) from.child(moves[0]).promote();
     from.isTakenBack = false;
-    this.cursor = at;
-    return true;
+    this.cursor = last;
   }
 
-  async #replace(question) {
-    const task = this.beginTask("replay");
-    const game = await this.#replay(task, question);
-    if (game) this.#show(game, question.moves.length ? "both" : this.side);
-  }
-
-  /** Returns a game with its plies, null if it was refused or is not wanted any more. */
-  async #replay(task, question) {
-    try {
-      const game = await api.replay(question);
-      return this.search.isCurrent(task) ? game : null;
-    } catch (error) {
-      if (!(error instanceof api.Failure) || !this.cursor) throw error;
-      if (this.search.end(task)) this.say(error.message);
-      this.render();
-      return null;
-    }
-  }
-
-  #show({ game, start, note, players = {}, ...played }, human) {
+  #show({ game, start, moves, reports, note, players = {} }, human) {
     this.onLeave();
     this.search.stop();
     Object.assign(this, { game, start, human, players, title: note ?? "", id: newId() });
@@ -393,7 +367,7 @@ export class Play {
     this.#checkLevel();
     this.lessons.retried = null;
     this.quiz.leave();
-    this.cursor = tree.fromGame(played);
+    this.cursor = tree.fromGame({ start: this.firstPosition, moves, reports });
     this.say("");
     this.proceed();
   }

@@ -1,7 +1,6 @@
 // Positions in which the player has to find the move, one after the other, in place of the game on the
 // board, which comes back at the end.
 
-import * as api from "./api.js";
 import { movesOf } from "./losses.js";
 
 export const MOST_LOST = 1; // discs, by a move that solves a position
@@ -56,7 +55,7 @@ export class Quiz {
   }
 
   /** Shows the next card; without one, ends. */
-  async next() {
+  next() {
     const { course, play } = this;
     const card = course.next();
     if (!this.card) {
@@ -70,15 +69,8 @@ export class Quiz {
     }
     play.search.stop();
     play.say("");
-    let game = null;
-    try {
-      game = await api.replay(card);
-    } catch (error) {
-      if (!(error instanceof api.Failure)) throw error;
-      return play.say(error.message);
-    }
     Object.assign(this, { card: { ...card, losses: { ...card.losses } }, verdict: "" });
-    play.pose(game);
+    play.pose(card);
     this.position = play.cursor;
     return play.proceed();
   }

@@ -4,7 +4,7 @@
 // `azo/coach/replies.py` has the same for the terminal.
 
 import * as api from "./api.js";
-import { finalScore } from "./formatting.js";
+import { fromGame } from "./tree.js";
 
 const SECONDS = 10; // of a search; for slow networks
 const SEARCHES = [1, 3]; // of each position, one continuing the other, before its score is taken
@@ -18,13 +18,12 @@ const SEARCHES = [1, 3]; // of each position, one continuing the other, before i
  */
 export async function lossOf(play, { game, start, moves }, move, best) {
   if (!api.think) return null; // a file without a server
-  const { isReversed, settings } = play;
+  const { info, isReversed, settings } = play;
   const how = { role: "advise", num_simulations: settings.max_simulations, seconds: SECONDS };
   const worths = async (last) => {
     const question = { game, start, moves: [...moves, last] };
-    const { board, mover, legal } = (await api.replay(question)).plies.at(-1);
-    const black = finalScore(board);
-    if (!legal.length) return SEARCHES.map(() => (mover === "black" ? -black : black));
+    const { isOver, report } = fromGame({ ...question, start: start ?? info.start });
+    if (isOver) return SEARCHES.map(() => -report.score);
     const found = [];
     for (let number = 1; number <= SEARCHES.at(-1); number++) {
       const { discs, score } = await api.think(question, how, undefined, () => {});

@@ -1,6 +1,9 @@
-// The rules, for what the page decides without the server.
+// The rules of Othello. The page plays by them itself; `azo/games/host` has the same for the server.
+//
+// A ply is a board, squares row by row as X, O and -, its side to move, "black" or "white", and the
+// legal moves. A start is a board, a space, and X or O for the side to move.
 
-import { place, square } from "./formatting.js";
+import { other, place, square } from "./formatting.js";
 
 const DISCS = { black: "X", white: "O" };
 const STEPS = [-1, 0, 1].flatMap((down) => [-1, 0, 1].map((right) => [down, right]));
@@ -23,22 +26,24 @@ export function firstPly(start) {
 
 /** The ply after a legal move. */
 export function nextPly({ board, mover }, move) {
+  const [after, next] = [boardAfter(board, mover, move), other(mover)];
+  return { board: after, mover: next, legal: legalMoves(after, next) };
+}
+
+/** The board after a legal move. */
+export function boardAfter(board, mover, move) {
+  if (move === "pass") return board;
   const squares = [...board];
-  const size = Math.sqrt(board.length);
-  if (move !== "pass") {
-    const [row, column] = place(move);
-    const taken = [row * size + column, ...flips(board, row, column, DISCS[mover])];
-    for (const index of taken) squares[index] = DISCS[mover];
-  }
-  const [text, next] = [squares.join(""), mover === "black" ? "white" : "black"];
-  return { board: text, mover: next, legal: legalMoves(text, next) };
+  const [row, column] = place(move);
+  const taken = [row * Math.sqrt(board.length) + column, ...flips(board, row, column, DISCS[mover])];
+  for (const index of taken) squares[index] = DISCS[mover];
+  return squares.join("");
 }
 
 /** The legal moves: only the pass if no square is legal, none at the end. */
 function legalMoves(board, mover) {
   const own = legalSquares(board, DISCS[mover]);
-  const other = DISCS[mover === "black" ? "white" : "black"];
-  return own.length || !legalSquares(board, other).length ? own : ["pass"];
+  return own.length || !legalSquares(board, DISCS[other(mover)]).length ? own : ["pass"];
 }
 
 function legalSquares(board, own) {

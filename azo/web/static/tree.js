@@ -4,6 +4,7 @@
 // start. Other children begin variations.
 
 import { finalScore } from "./formatting.js";
+import { firstPly, nextPly } from "./rules.js";
 
 const BEST_SOLVED = 99; // only the best move is exact: an analysis solves the others too
 
@@ -13,7 +14,7 @@ export class Position {
   /**
    * @param {?Position} parent the position before; null at the start
    * @param {?string} move the move from there, such as "f5" or "pass"
-   * @param {{board: string, mover: string, legal: string[]}} ply as the server describes it
+   * @param {{board: string, mover: string, legal: string[]}} ply as `rules` describes it
    */
   constructor(parent, move, { board, mover, legal }) {
     Object.assign(this, { parent, move, board, mover, legal });
@@ -75,8 +76,9 @@ export class Position {
     return this.children.find((child) => child.move === move);
   }
 
-  add(move, ply) {
-    const child = new Position(this, move, ply);
+  /** Adds the position after a legal move, and returns it. */
+  add(move) {
+    const child = new Position(this, move, nextPly(this, move));
     this.children.push(child);
     return child;
   }
@@ -124,12 +126,11 @@ export function quality({ score, moves }) {
   return moves.every((move) => move.score !== null) ? Infinity : BEST_SOLVED;
 }
 
-/** Returns the last position of a game from the server, as a tree of one line. */
-export function fromGame({ moves, plies, reports = [] }) {
-  let at = new Position(null, null, plies[0]);
-  moves.forEach((move, index) => (at = at.add(move, plies[index + 1])));
-  at.path.forEach((position, ply) => (position.searched = reports[ply] ?? null));
-  return at;
+/** Returns the last position of a legal game, as a tree of one line. */
+export function fromGame({ start, moves, reports = [] }) {
+  const last = moves.reduce((at, move) => at.add(move), new Position(null, null, firstPly(start)));
+  last.path.forEach((position, ply) => (position.searched = reports[ply] ?? null));
+  return last;
 }
 
 /** The tree below a position as plain data. */

@@ -25,7 +25,7 @@ export function render(play, { board, graph, moves }) {
   write(byId("lesson"), mistake?.text ?? "");
   showReasons(mistake ? [...play.lessons.reasons(cursor), ...peopleWords(play)] : []);
   showSeconds(task?.kind === "play" ? task : null);
-  showReport(play, task?.position === cursor && task.kind !== "replay");
+  showReport(play, task?.position === cursor);
   moves.show(play);
   showSummary(play);
   write(byId("opening"), openingName(cursor.path));
@@ -164,8 +164,8 @@ function status(play) {
     return `After move ${cursor.ply} of ${play.line.length - 1}: ${mover} to move`;
   }
   if (play.isAzosTurn && play.isPaused) return `${mover}: azo waits; “Go on” lets it move`;
+  if (play.mustPass) return `${mover} has no move and passes`;
   if (play.isAzosTurn) return `${mover}: azo is thinking…`;
-  if (cursor.legal[0] === "pass") return `${mover} has no move and passes`;
   return play.human === "both" ? `${mover} to move${rule}` : `Your move: ${cursor.mover}${rule}`;
 }
 
