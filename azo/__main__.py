@@ -16,6 +16,7 @@ COMMANDS = (
     "train", "watch", "evaluate", "play", "web", "analyse", "gtp", "nboard", "json",
     "tournament", "report", "solve", "book", "export", "supervise",
 )  # fmt: skip
+_SLOW_TO_IMPORT = ("train", "supervise")
 
 
 def process() -> NoReturn:
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from azo.process import threads
 
         def run(flags: Sequence[str]) -> int | None:
-            with _importing():
+            with _importing(), _loading(name):
                 command = importlib.import_module(f"azo.cli.{name}")
             if "jax" in sys.modules:
                 threads.check()
@@ -98,6 +99,23 @@ def _importing() -> Iterator[None]:
         if was_enabled:
             gc.freeze()  # what was imported stays until the end
             gc.enable()
+
+
+@contextlib.contextmanager
+def _loading(name: str) -> Iterator[None]:
+    """Shows within the block that a command which takes seconds to import has begun.
+
+    In a terminal only, by a text that is removed again.
+    """
+    text = "loading JAX"
+    is_shown = name in _SLOW_TO_IMPORT and sys.stderr.isatty()
+    if is_shown:
+        print(text, end="\r", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if is_shown:
+            print(" " * len(text), end="\r", file=sys.stderr, flush=True)
 
 
 def _overview() -> str:

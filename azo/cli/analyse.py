@@ -22,7 +22,7 @@ from azo.cli import command_line
 from azo.coach import formatting, game_analysis
 from azo.engine import engine_factory, engine_settings, live_engine
 from azo.formats import decoding, game_files, ggf
-from azo.games import notation, variant
+from azo.games import notation, plurals, variant
 from azo.process import console
 from azo.settings import setting_types
 from azo.storage import files
@@ -68,7 +68,8 @@ def main(argv: Sequence[str]) -> int:
     if game.note:
         print(files.one_line(game.note), file=sys.stderr)
     if settings.ply is not None and settings.ply > len(game.moves) + 1:
-        raise ValueError(f"--ply {settings.ply}: the game has {len(game.moves)} plies")
+        plies = plurals.counted(len(game.moves), "ply", "plies")
+        raise ValueError(f"--ply {settings.ply}: the game has {plies}")
     with command_line.waiting("preparing the search"):
         engine = live_engine.Engine(evaluator, settings.engine)
     engine.new_game(game.board, game.moves)

@@ -20,7 +20,7 @@ import tyro
 from azo.cli import command_line
 from azo.coach import deck, formatting
 from azo.engine import book_building, engine_factory, engine_settings, live_engine, opening_book
-from azo.games import notation, variant
+from azo.games import notation, plurals, variant
 from azo.games.host import live_game
 from azo.process import console, interruption
 from azo.settings import validation
@@ -144,12 +144,14 @@ def drill(settings: DrillConfig, terminal: rich.console.Console) -> None:
     book = opening_book.load(settings.book, engine.game)
     cards = deck.of_book(book, engine, settings.play, settings.rating)
     number = deck.Deck(settings.deck, repairs=False).add(cards).num_new
-    terminal.print(f"{settings.deck}: {len(cards)} positions, {number} are new", markup=False)
+    positions, verb = plurals.counted(len(cards), "position"), "is" if number == 1 else "are"
+    terminal.print(f"{settings.deck}: {positions}, {number} {verb} new", markup=False)
 
 
 def _sizes(path: pathlib.Path, book: opening_book.Book) -> str:
     num_moves = sum(map(len, book.positions.values()))
-    return f"{path}: {len(book.positions)} positions, {num_moves} moves"
+    positions = plurals.counted(len(book.positions), "position")
+    return f"{path}: {positions}, {plurals.counted(num_moves, 'move')}"
 
 
 _ACTIONS: dict[str, tuple[Any, Any]] = {

@@ -21,7 +21,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.formats import obf
-from azo.games import notation
+from azo.games import notation, plurals
 from azo.process import console
 from azo.settings import setting_types
 from azo.solver.host import endgame
@@ -147,10 +147,10 @@ def _line(problem: obf.Problem, solution: endgame.Solution, differences: _Differ
     score = f"{solution.lower:+d}" if solution.is_solved else bounds
     parts = [
         f"{problem.line:5}",
-        f"{problem.num_empties:2} empties",
+        f"{plurals.counted(problem.num_empties, 'empty', 'empties', '2'):10}",
         f"{score:>4}",
         f"{_move(problem, solution.best_move) or '-':4}",
-        f"{solution.num_nodes:14,} nodes",
+        f"{plurals.counted(solution.num_nodes, 'node', form='14,'):20}",
         f"{solution.seconds:8.2f} s",
         "exact" if solution.is_solved else "unsolved: a limit was reached",
     ]
@@ -173,8 +173,11 @@ def _summary(
         sum(one.num_nodes for one in solutions),
         sum(one.seconds for one in solutions),
     )
-    parts.append(f"{nodes:,} nodes in {seconds:.2f} s")
+    parts.append(f"{plurals.counted(nodes, 'node', form=',')} in {seconds:.2f} s")
     compared = [differences for _, differences in results if differences is not None]
     if compared:
-        parts.append(f"{compared.count([])} of {len(compared)} agree with the file")
+        same = compared.count([])
+        parts.append(
+            f"{same} of {len(compared)} {'agrees' if same == 1 else 'agree'} with the file"
+        )
     return ", ".join(parts)

@@ -70,7 +70,8 @@ def outlook(report: SearchReport, who: str, game: variant.Variant) -> str:
 def worth(report: SearchReport) -> str:
     """Returns the values of a position for the side to move."""
     expected, exact = discs(report.discs, report.score), " (exact)" * (report.score is not None)
-    return f"{expected} discs{exact}, " * bool(expected) + f"wins {chance(report.value)}"
+    noun = "disc" if expected.lstrip("~") in ("+1", "-1") else "discs"
+    return f"{expected} {noun}{exact}, " * bool(expected) + f"wins {chance(report.value)}"
 
 
 def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:

@@ -26,7 +26,7 @@ from azo.coach import reasons
 from azo.engine import engine_factory, engine_settings, live_engine, live_search, search_report
 from azo.engine.search_report import SearchReport
 from azo.formats import game_files
-from azo.games import board_symmetry, notation, variant
+from azo.games import board_symmetry, notation, plurals, variant
 from azo.games.host import live_game
 
 # Least loss in discs, least loss in expected result, and the mark of a move that reaches either. So
@@ -123,7 +123,8 @@ class GameAnalysis:
     evaluator: live_search.Evaluator | None = None  # the network that it was analysed with
 
     def __repr__(self) -> str:
-        return f"<GameAnalysis of {self.game.name}, {len(self.positions)} positions>"
+        positions = plurals.counted(len(self.positions), "position")
+        return f"<GameAnalysis of {self.game.name}, {positions}>"
 
     @property
     def end(self) -> live_game.LiveGame:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from azo.formats import decoding, game_texts, ggf, wthor
-from azo.games import notation, variant
+from azo.games import notation, plurals, variant
 from azo.games.host import move_lists
 from azo.storage import files
 
@@ -236,7 +236,8 @@ def _replay(game: variant.Variant, record: ggf.GgfGame) -> tuple:
         if record.black_score not in (None, score):
             discs = [(game.size**2 + x) // 2 for x in (int(record.black_score), score)]
             raise ValueError(
-                f"bad score: the record gives black {discs[0]} discs, the moves give {discs[1]}"
+                f"bad score: the record gives black {plurals.counted(discs[0], 'disc')}, the moves"
+                f" give {discs[1]}"
             )
         if record.black_value not in (None, value):
             raise ValueError(

@@ -13,7 +13,7 @@ import urllib.parse
 from collections.abc import Iterator, Sequence
 
 from azo.formats import boards, ggf, json_games, obf, sgf
-from azo.games import notation, variant
+from azo.games import notation, plurals, variant
 from azo.games.host import move_lists
 from azo.storage import files
 
@@ -188,7 +188,8 @@ def _boards(text: str, rules: variant.Variant) -> list[ggf.GgfGame]:
     if not games and boards.is_only_signs(text):
         num_signs = len("".join(text.split()))
         raise ValueError(
-            f"a board of {num_signs} squares: an 8x8 board has 64, then X or O for the side to move"
+            f"a board of {plurals.counted(num_signs, 'square')}: an 8x8 board has 64, then X or O"
+            " for the side to move"
         )
     return games
 
@@ -275,7 +276,10 @@ def _headed_game(headings: dict[str, str], moves: str, rules: variant.Variant) -
 
 def _of_row(row: dict[str, str], num_fields: int, names: Sequence[str], column: str) -> ggf.Record:
     if num_fields != len(names):
-        return ggf.UnreadableGame(f"{num_fields} fields, but there are {len(names)} columns")
+        fields, columns = (
+            plurals.counted(*x) for x in ((num_fields, "field"), (len(names), "column"))
+        )
+        return ggf.UnreadableGame(f"{fields}, but the heading has {columns}")
     winner = row.get(_CSV_WINNER, "").strip()
     if _CSV_WINNER in row and winner not in ("-1", "0", "1"):
         return ggf.UnreadableGame(

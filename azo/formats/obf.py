@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from azo.formats import decoding, ggf
-from azo.games import notation, variant
+from azo.games import notation, plurals, variant
 from azo.storage import files
 
 _FILLER = "--"  # Edax fills lines up with --:-127, which is no move
@@ -152,7 +152,8 @@ def _parse_board(text: str) -> tuple[int, notation.Board]:
     if size not in variant.SIZES and size > 1 and size**2 == length:
         raise ValueError(ggf.other_board(size))
     if length not in (16, 36, 64):
-        raise ValueError(f"board of {length} squares; boards have 16 (4x4), 36 (6x6) or 64 (8x8)")
+        squares = plurals.counted(length, "square")
+        raise ValueError(f"board of {squares}; boards have 16 (4x4), 36 (6x6) or 64 (8x8)")
     board = notation.parse_board(" ".join(words), size)
     low = size // 2 - 1
     for row, column in ((low, low), (low, low + 1), (low + 1, low), (low + 1, low + 1)):

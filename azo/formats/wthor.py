@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from azo.formats import ggf
-from azo.games import variant
+from azo.games import plurals, variant
 from azo.storage import files
 
 _HEADER_BYTES = 16
@@ -31,7 +31,9 @@ def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.Record]:
     short or announces another board size.
     """
     if len(content) < _HEADER_BYTES:
-        raise ValueError(f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}")
+        raise ValueError(
+            f"{plurals.counted(len(content), 'byte')}, but a WTHOR header has {_HEADER_BYTES}"
+        )
     num_games = int.from_bytes(content[4:8], "little", signed=True)
     size, exact_empties = content[12], content[14]
     if size not in (0, 8):  # 0 means 8 in old files
@@ -59,7 +61,9 @@ def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.Record]:
     if rest:
         yield ggf.UnreadableGame(f"cut short, {rest} of {_RECORD_BYTES} bytes")
     elif num_games != num_whole:
-        yield ggf.UnreadableGame(f"the header says {num_games} games, but {num_whole} follow")
+        games = plurals.counted(num_games, "game")
+        follow = "follows" if num_whole == 1 else "follow"
+        yield ggf.UnreadableGame(f"the header says {games}, but {num_whole} {follow}")
 
 
 def _fault(squares: bytes, most_discs: int) -> str:

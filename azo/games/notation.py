@@ -18,6 +18,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from azo.games import plurals
+
 PASS_TEXT = "pass"
 
 _COLUMNS = "abcdefgh"
@@ -129,8 +131,9 @@ def read_moves(text: str, size: int) -> tuple[list[int], str]:
                 break
             corner = action_text(size * size - 1, size)
             return actions, (
-                f"cannot read {text[place : place + 10].rstrip()!r} after {len(actions)} moves: "
-                f"squares are a1 to {corner}, a pass is 'pa'"
+                f"cannot read {text[place : place + 10].rstrip()!r} after"
+                f" {plurals.counted(len(actions), 'move')}: squares are a1 to {corner}, a pass is"
+                " 'pa'"
             )
         place = match.end()
     return actions, ""
@@ -160,7 +163,8 @@ def parse_board(text: str, size: int) -> Board:
     squares, mover = (*words, "X")[:2]
     if len(squares) != size * size:
         raise ValueError(
-            f"board {text!r}: {len(squares)} squares, but a {size}x{size} board has {size * size}"
+            f"board {text!r}: {plurals.counted(len(squares), 'square')}, but a {size}x{size} board"
+            f" has {size * size}"
         )
     if unknown := re.search("[^XO-]", squares):
         raise ValueError(

@@ -5,6 +5,8 @@ from typing import Any
 
 import jax
 
+from azo.games import plurals
+
 
 def short(value: Any) -> str:
     """Returns an object with the types and shapes of its arrays in place of their entries."""
@@ -15,5 +17,10 @@ def short(value: Any) -> str:
         return f"{type(value).__name__}({', '.join(parts)})"
     if isinstance(value, dict | list | tuple):
         leaves = jax.tree.leaves(value)
-        return f"<{len(leaves)} arrays, {sum(getattr(x, 'size', 1) for x in leaves):,} numbers>"
+        size = sum(getattr(x, "size", 1) for x in leaves)
+        arrays, numbers = (
+            plurals.counted(len(leaves), "array"),
+            plurals.counted(size, "number", form=","),
+        )
+        return f"<{arrays}, {numbers}>"
     return repr(value)

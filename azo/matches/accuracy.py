@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import scipy.stats
 
-from azo.games import othello
+from azo.games import othello, plurals
 from azo.learning import supervised
 from azo.matches import elo, position_sets, tables
 from azo.opponents import players
@@ -143,7 +143,7 @@ def name_of(player: players.NetworkPlayer) -> str:
     if player.search_config is None:
         return "raw"
     number = player.search_config.num_simulations
-    return f"{number} simulation{'s' * (number > 1)}"
+    return plurals.counted(number, "simulation")
 
 
 def measure(

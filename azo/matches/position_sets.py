@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.formats import obf
-from azo.games import bitboard, notation, othello
+from azo.games import bitboard, notation, othello, plurals
 from azo.learning import pretraining, supervised
 from azo.process import code_identity
 from azo.storage import files
@@ -145,8 +145,9 @@ def of_random_games(
             break
     if not len(boards):
         raise ValueError(
-            f"{_MAX_DRAWS * num_positions} random games reached no position with {num_empties}"
-            " empty squares and a legal move: choose another number"
+            f"{_MAX_DRAWS * num_positions} random games reached no position with"
+            f" {plurals.counted(num_empties, 'empty square')} and a legal move:"
+            " choose another number"
         )
     position = game.unpack(jnp.asarray(boards))
     moves = _solved(game, position, num_empties)

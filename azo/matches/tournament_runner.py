@@ -14,7 +14,7 @@ from typing import Any
 import pydantic
 import rich.console
 
-from azo.games import notation, protocol, registry
+from azo.games import notation, plurals, protocol, registry
 from azo.matches import elo, tournament_file
 from azo.matches.tournament import game_log, openings, page, rounds
 from azo.opponents import engine_protocols
@@ -84,7 +84,7 @@ def _play(
     """Returns the games played; each is on disk as soon as it has ended."""
     terminal = rich.console.Console(highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
-        terminal.print(f"{len(waiting)} games to play")
+        terminal.print(f"{plurals.counted(len(waiting), 'game')} to play")
     finished = {}
     progress = console.ProgressBar(terminal)
     task = progress.add_task("games", total=len(waiting))

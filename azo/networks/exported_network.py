@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pydantic
 
-from azo.games import registry
+from azo.games import plurals, registry
 from azo.networks import network_config
 from azo.networks.origin import Origin
 from azo.search.settings import SearchConfig
@@ -155,7 +155,9 @@ def read_arrays(folder: pathlib.Path, expected: Mapping[str, tuple[int, ...]]) -
     for name, array in _read_archive(file, types).items():
         if not np.isfinite(array).all():
             count = int((~np.isfinite(array)).sum())
-            raise ValueError(f"{file}: {count:,} entries of array {name!r} are infinite or NaN")
+            entries = plurals.counted(count, "entry", "entries", ",")
+            verb = "is" if count == 1 else "are"
+            raise ValueError(f"{file}: {entries} of array {name!r} {verb} infinite or NaN")
         *sections, last = name.split("/")
         place = tree
         for section in sections:

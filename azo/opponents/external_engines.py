@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from azo.games import notation, variant
+from azo.games import notation, plurals, variant
 from azo.games.host import live_game
 from azo.opponents import engine_protocols
 
@@ -62,7 +62,9 @@ class ExternalEngine(contextlib.AbstractContextManager["ExternalEngine"]):
         live = live_game.LiveGame(self._game)
         live.new_game(actions=moves)
         if live.is_over:
-            raise ValueError(f"the game is over after {len(moves)} plies")
+            raise ValueError(
+                f"the game is over after {plurals.counted(len(moves), 'ply', 'plies')}"
+            )
         if live.legal_actions == (self._game.pass_action,):
             return Choice(self._game.pass_action, None)
         if self._process is None:

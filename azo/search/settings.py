@@ -52,7 +52,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """
 
     algorithm: Literal["gumbel", "puct", "puct_over_visits"] = "gumbel"
-    """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `gumbel` and `puct`."""
+    """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `rules`."""
     num_simulations: setting_types.Simulations = 32
     """Network evaluations a move, after the root's own."""
     leaves_per_step: setting_types.Simulations = 1

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 import rich.table
 
 from azo.coach import formatting, game_analysis
-from azo.games import variant
+from azo.games import plurals, variant
 
 
 def outcome(analysis: game_analysis.GameAnalysis) -> str:
     """Returns a sentence on the result of the game."""
     end = analysis.end
     if not end.is_over:
-        return f"The game stops after {len(end.actions)} plies."
+        return f"The game stops after {plurals.counted(len(end.actions), 'ply', 'plies')}."
     score, num_empties = end.final_score(), end.num_empties
     return formatting.outcome(score, analysis.game, num_empties=num_empties) + "."
 
@@ -64,12 +64,11 @@ def summary(analysis: game_analysis.GameAnalysis, rating: int | None = None) -> 
         side = analysis.summary(is_black=is_black)
         marks = ", ".join(f"{count} {mark}" for mark, count in side.num_marks.items())
         exact = side.exact_loss_discs
-        total = f"{side.loss_discs:.0f} disc{'s' * (side.loss_discs != 1)} lost"
+        total = f"{plurals.counted(round(side.loss_discs), 'disc')} lost"
         if side.loss_discs != exact:
             total = f"about {total}" + f", {exact:.0f} of them in solved positions" * (exact > 0)
-        yield (
-            f"{name}: accuracy {side.accuracy:.0%} of {side.num_choices} choices, {marks}; {total}."
-        )
+        choices = plurals.counted(side.num_choices, "choice")
+        yield f"{name}: accuracy {side.accuracy:.0%} of {choices}, {marks}; {total}."
     yield "Largest losses:" if analysis.losses else "No move lost anything."
     for position in analysis.losses:
         yield "  " + loss(position, analysis.game)
@@ -92,7 +91,7 @@ def loss(position: game_analysis.AnalysedPosition, game: variant.Variant) -> str
     number = formatting.lost(lost, is_exact=is_exact)
     return (
         f"{position.number}. {formatting.colour(position.board)} {played}{position.mark}:"
-        f" {number} disc{'s' * (lost != 1)}{_result(position)}, from {before} to {after}"
+        f" {number} disc{'s' * (round(lost) != 1)}{_result(position)}, from {before} to {after}"
         f" (better: {best})"
     )
 

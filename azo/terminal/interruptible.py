@@ -10,7 +10,7 @@ import rich.spinner
 
 from azo.coach import formatting
 from azo.engine.search_report import SearchReport
-from azo.games import notation
+from azo.games import notation, plurals
 from azo.process import interruption
 
 
@@ -42,7 +42,7 @@ def waiting(
         def show(report: SearchReport) -> None:
             parts = [notation.action_text(report.action, size), formatting.worth(report)]
             if report.num_simulations:
-                parts.append(f"{report.num_simulations} simulations")
+                parts.append(plurals.counted(report.num_simulations, "simulation"))
             spinner.update(text=f"{what}: {', '.join(parts)} (Ctrl-C: {ending})")
 
         yield lambda: bool(interrupts), show

@@ -12,6 +12,7 @@ import rich.console
 
 from azo.coach import deck, game_analysis, replies
 from azo.engine import live_engine
+from azo.games import plurals
 from azo.games.host import live_game
 from azo.process import interruption
 from azo.terminal import board_drawing, interruptible
@@ -55,7 +56,7 @@ class Practice:
             if position.mark and position.board.is_black_to_move in is_black:
                 found.append(deck.card_of(live, position))
         number = self._deck.add(found).num_new
-        self._say(f"{number} of {len(found)} mistakes are new, and kept: enter 'practise'")
+        self._say(f"{_new(number, len(found), 'mistake')}, and kept: enter 'practise'")
 
     def load(self, path: pathlib.Path) -> None:
         """Adds the positions of a file; raises ValueError if none is sound."""
@@ -66,11 +67,15 @@ class Practice:
         if (others := len(contents.refused) - _MAX_NAMED) > 0:
             self._say(f"{path}: refused {others} more")
         if others := len(contents.cards) - len(cards):
-            self._say(f"{path}: {others} for another board are left out")
+            self._say(
+                f"{path}: {others} for another board {'is' if others == 1 else 'are'} left out"
+            )
         merged = self._deck.add(cards)
-        later = f", {merged.num_later} have a later review" if merged.num_later else ""
-        left = f", {merged.num_left} have no room" if merged.num_left else ""
-        self._say(f"{merged.num_new} of {len(cards)} positions are new{later}{left}")
+        later, left = (
+            f", {number} {'has' if number == 1 else 'have'} {what}" * (number > 0)
+            for number, what in ((merged.num_later, "a later review"), (merged.num_left, "no room"))
+        )
+        self._say(f"{_new(merged.num_new, len(cards), 'position')}{later}{left}")
 
     def run(self) -> None:
         """Asks until all that is due is solved, or the person stops.
@@ -148,10 +153,10 @@ class Practice:
         now = _now()
         due = self._deck.review(card, now, is_solved=is_solved)
         days = round((due - now) / deck.DAY)
-        again = f"again in {days} day{'s' * (days > 1)}" if is_solved else "again in this round"
+        again = f"again in {plurals.counted(days, 'day')}" if is_solved else "again in this round"
         wrong = f"{card.best} is best"
         if loss is not None:
-            wrong = f"{move} loses {loss:.0f} disc{'s' * (round(loss) != 1)}: {wrong}"
+            wrong = f"{move} loses {plurals.counted(round(loss), 'disc')}: {wrong}"
         as_good = f", as good as {card.best}" if is_solved and move != card.best else ""
         self._say(f"{f'solved: {move}{as_good}' if is_solved else wrong}; {again}")
         return is_solved
@@ -171,7 +176,7 @@ class Practice:
         if not cards:
             return "no position is kept: 'analyse' a game, then 'keep'"
         days = math.ceil((cards[0].due - _now()) / deck.DAY)
-        when = f"the next position is due within {days} day{'s' * (days > 1)}"
+        when = f"the next position is due within {plurals.counted(days, 'day')}"
         return f"{score(tries)}: {when}" if tries else f"nothing is due: {when}"
 
     def _say_score(
@@ -190,6 +195,12 @@ def score(tries: dict[tuple[str | None, ...], bool]) -> str:
     right = sum(tries.values())
     praise = "well done: " if right >= _WELL_DONE * len(tries) else ""
     return f"{praise}{right} of {len(tries)} right at the first try"
+
+
+def _new(number: int, total: int, noun: str) -> str:
+    """Returns how many of a number of cards are new, as text."""
+    are = "is" if 1 in (number, total) else "are"
+    return f"{number} of {plurals.counted(total, noun)} {are} new"
 
 
 def _now() -> float:

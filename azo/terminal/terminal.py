@@ -19,7 +19,7 @@ from azo.coach import deck, formatting, game_analysis
 from azo.engine import engine_settings, live_engine
 from azo.engine.search_report import SearchReport
 from azo.formats import game_files, ggf
-from azo.games import notation
+from azo.games import notation, plurals
 from azo.process import interruption
 from azo.storage import files
 from azo.terminal import analysis_text, board_drawing, interruptible, kept_game, practice
@@ -131,7 +131,7 @@ class Terminal:
             if record is None:
                 return
             names = f"{record.black} (black) against {record.white} (white)"
-            self._say(f"an unfinished game: {names}, {len(record.moves)} plies")
+            self._say(f"an unfinished game: {names}, {_plies(record.moves)}")
             agrees = self._agrees("continue it?")
             self._has_quit = agrees is None
             if not agrees:
@@ -383,7 +383,7 @@ class Terminal:
             raise ValueError(f"{path}: exists already, choose another name")
         files.write(path, f"{text}\n".encode())
         self._saved = path
-        self._say(f"saved {len(engine.actions)} plies to {path}")
+        self._say(f"saved {_plies(engine.actions)} to {path}")
 
     def _load(self, name: str, *rest: str) -> None:
         record = self._loaded([name, *rest])
@@ -417,3 +417,7 @@ class Terminal:
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False)
+
+
+def _plies(moves: Sequence[int]) -> str:
+    return plurals.counted(len(moves), "ply", "plies")

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from azo.games import othello, protocol
+from azo.games import othello, plurals, protocol
 from azo.learning import run_state
 from azo.process import memory
 from azo.search import tree_size
@@ -140,15 +140,15 @@ def most_added(settings: run_state.RecipeConfig, game: protocol.Game) -> int:
 def check_replay(settings: run_state.RecipeConfig, game: protocol.Game) -> None:
     """Raises ValueError unless the ring holds what an iteration can add."""
     capacity, plays, endings = settings.replay.capacity, settings.selfplay, settings.endings
-    source, name = f"one iteration of {plays.num_games} games", "selfplay.num_games"
+    source, name = plurals.counted(plays.num_games, "game"), "selfplay.num_games"
     if endings.num_positions:
-        source = f"one iteration of {endings.num_positions} endings"
+        source = plurals.counted(endings.num_positions, "ending")
         name = "endings.num_positions"
     most = most_added(settings, game)
     if capacity < most:
         raise ValueError(
-            f"replay.capacity is {capacity}, but {source} can add"
-            f" {most} positions: raise it to {most} or lower {name}"
+            f"replay.capacity is {capacity}, but one iteration of {source}"
+            f" can add {plurals.counted(most, 'position')}: raise it to {most} or lower {name}"
         )
     if settings.replay.min_positions > capacity:
         raise ValueError(

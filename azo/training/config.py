@@ -17,6 +17,7 @@ import tyro
 import azo.games.registry
 import azo.learning.run_state
 import azo.networks.origin
+from azo.games import plurals
 from azo.settings import setting_types, shipped_files, validation
 from azo.storage import files
 from azo.training import checks
@@ -34,12 +35,12 @@ _FIXED_SETTINGS = (
     "gate.is_enabled",
 )
 
-# Settings that end a run, the metrics that they limit, and what is said then.
+# Settings that end a run, the metrics that they limit, and what is said then of one or more.
 _LIMITS = {
-    "minutes": ("time/minutes", "minutes are over"),
-    "run.num_iterations": ("iteration", "iterations are done"),
-    "run.max_evaluations": ("selfplay/evaluations", "evaluations are used"),
-    "run.max_processor_seconds": ("time/processor_seconds", "processor seconds are used"),
+    "minutes": ("time/minutes", "minute", "over"),
+    "run.num_iterations": ("iteration", "iteration", "done"),
+    "run.max_evaluations": ("selfplay/evaluations", "evaluation", "used"),
+    "run.max_processor_seconds": ("time/processor_seconds", "processor second", "used"),
 }
 LISTS = ("generation.schedule", "curriculum")  # of changed settings, by full names
 _NAMED = re.compile(r"\{([^{}]*)(\}?)")
@@ -319,9 +320,11 @@ class Limit(NamedTuple):
 def used_limits(config: Config, used: Mapping[str, float]) -> list[Limit]:
     """Returns all limits of a run that has used so much, by the names of metrics."""
     limits = []
-    for setting, (metric, verdict) in _LIMITS.items():
+    for setting, (metric, noun, state) in _LIMITS.items():
         most = operator.attrgetter(setting)(config)
         if most is not None:
             flag = f"--{setting.replace('_', '-')} {2 * most:.15g}"
-            limits.append(Limit(f"all {most:,.15g} {verdict}", used.get(metric, 0) / most, flag))
+            amount = plurals.counted(most, noun, form=",.15g")
+            reason = f"{amount} is {state}" if most == 1 else f"all {amount} are {state}"
+            limits.append(Limit(reason, used.get(metric, 0) / most, flag))
     return limits

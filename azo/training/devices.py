@@ -4,6 +4,7 @@ import contextlib
 
 import jax
 
+from azo.games import plurals
 from azo.process import program_cache
 from azo.training import checks, config
 
@@ -24,8 +25,10 @@ def prepare(settings: config.Config) -> int:
     available = jax.local_device_count()
     if num_devices is not None and num_devices > available:
         kind = jax.devices()[0].platform
+        there = f"there {'is' if available == 1 else 'are'}"
         raise ValueError(
-            f"run.num_devices is {num_devices}, but there are {available} {kind} devices:"
+            f"run.num_devices is {num_devices}, but {there}"
+            f" {plurals.counted(available, f'{kind} device')}:"
             f" give --run.num-devices {available} or fewer"
         )
     checks.check_devices(settings, num_devices or available)

@@ -31,21 +31,30 @@ _MAX_TRIES = 5  # of a write that signals interrupt
 def write(folder: pathlib.Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Writes arrays, none of them empty, into a new folder; OSError if it cannot be written.
 
-    Tensorstore gives up where a signal interrupts the opening of a file, as network file systems
-    let it. The folder is then written again.
+    Tensorstore gives up where a signal interrupts a call, as network file systems let it. The
+    arrays are then written again, into a folder of another name: tensorstore remembers the files
+    of the first one, and its threads may still write there.
     """
     args = ocp.args.StandardSave(dict(arrays))
-    for rest in reversed(range(_MAX_TRIES)):
+    for number in range(_MAX_TRIES):
+        place = folder.with_name(f"{folder.name}-{number}") if number else folder
         try:
-            with _open() as checkpointer:
-                return _call(lambda: checkpointer.save(folder.absolute(), args))
+            _save(place, args)
+            break
         except OSError as error:
-            if error.errno != errno.EINTR or not rest:
+            if error.errno != errno.EINTR or number == _MAX_TRIES - 1:
                 raise
-            # Orbax fills a folder with a longer name first.
-            for partial in folder.parent.glob(f"{folder.name}*"):
+    if place != folder:
+        # Orbax fills a folder with a longer name first.
+        for partial in folder.parent.glob(f"{folder.name}*"):
+            if partial != place:
                 files.remove_folder(partial, folder.parent)
-    return None
+        files.rename(place, folder, folder.parent)
+
+
+def _save(folder: pathlib.Path, args: ocp.args.StandardSave) -> None:
+    with _open() as checkpointer:
+        _call(lambda: checkpointer.save(folder.absolute(), args))
 
 
 def read(

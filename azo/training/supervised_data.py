@@ -15,7 +15,7 @@ import pydantic
 import tyro
 
 from azo.formats import game_files
-from azo.games import protocol, registry
+from azo.games import plurals, protocol, registry
 from azo.learning import pretraining, replay, supervised
 from azo.learning.learner import LearnerConfig
 from azo.networks import checkpoint_folder, network, network_files
@@ -143,19 +143,22 @@ def prepare(
             held_out = held_out.select(held_out.action < rows * columns)
     if not len(learned) or not len(held_out):
         raise ValueError(
-            f"too few games: {len(learned)} positions to learn and {len(held_out)} held out, but"
-            " each should be at least 1"
+            f"too few games: {plurals.counted(len(learned), 'position')} to learn and"
+            f" {len(held_out)} held out, but each should be at least 1"
         )
     if settings.source == "runs":  # one example a position of a search
         names = ("board", "policy", "value", "score")
         examples = replay.Examples(*(jnp.asarray(getattr(learned, name)) for name in names))
-        groups = f"{len(settings.files)} runs"
+        groups = plurals.counted(len(settings.files), "run")
     else:
         examples = supervised.dataset(game, learned)
-        groups = f"{len(np.unique(plies.game)):,} games"
+        groups = plurals.counted(len(np.unique(plies.game)), "game", form=",")
+    total, of_learned, of_held_out = (
+        plurals.counted(len(x), "ply", "plies", ",") for x in (plies, learned, held_out)
+    )
+    positions = plurals.counted(len(examples.value), "position", form=",")
     print(
-        f"{groups}, {len(plies):,} plies; learned: {len(learned):,} plies,"
-        f" {len(examples.value):,} positions; held out: {len(held_out):,} plies",
+        f"{groups}, {total}; learned: {of_learned}, {positions}; held out: {of_held_out}",
         flush=True,
     )
     return examples, held_out

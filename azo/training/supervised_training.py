@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import protocol
+from azo.games import plurals, protocol
 from azo.learning import learner, replay, statistics, supervised
 from azo.networks import network, network_files, origin
 from azo.process import interruption
@@ -144,10 +144,11 @@ def evaluate(
 
 
 def _text(figures: dict[str, float]) -> str:
+    plies = plurals.counted(int(figures["held_out/plies"]), "ply", "plies", ",")
     return (
         f"accuracy {figures['held_out/accuracy']:.4f},"
         f" policy loss {figures['held_out/policy_loss']:.3f},"
-        f" value error {figures['held_out/value_error']:.3f} ({figures['held_out/plies']:,} plies)"
+        f" value error {figures['held_out/value_error']:.3f} ({plies})"
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import rich.console
 from jax.sharding import Mesh
 
-from azo.games import othello, protocol, registry
+from azo.games import othello, plurals, protocol, registry
 from azo.learning import generations, loop, placement, run_state, statistics
 from azo.networks import checkpoint_folder, network, network_files, origin
 from azo.process import code_identity, console, interruption, machine, memory, program_cache
@@ -91,6 +91,9 @@ def train(
         keep = settings.run.keep_checkpoints
         checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
         checkpoints.check_resumable(settings)
+        display = rich.console.Console(highlight=False, emoji=False)
+        screen = stack.enter_context(console.Console(game.name, settings.run.folder, display))
+        screen.note("preparing the run; the first start compiles for half a minute or longer")
         settings = first_network.with_origin(settings, checkpoints)
         run_matches = make_matches(settings, game) if make_matches else None
         state = placement.begin(
@@ -106,8 +109,6 @@ def train(
         folder, check_lock = settings.run.folder, checkpoints.check_lock
         files.check_own(folder / shown_games.FILE, is_replaced=True)
         writer = stack.enter_context(metrics.MetricsWriter(folder, first, check_lock, on_event))
-        display = rich.console.Console(highlight=False, emoji=False)
-        screen = stack.enter_context(console.Console(game.name, settings.run.folder, display))
         if carried and not first:
             screen.note(carried)
         actor = teacher[1].network if teacher else settings.network
@@ -328,7 +329,9 @@ class Trainer:
         is_due = match.is_due(iteration) or (match.every > 0 and self.end_reason(state))
         if self.matches is None or not is_due or self.stop.is_made:
             return None
-        self.screen.working(f"playing {match.num_games} games against {match.opponent}")
+        self.screen.working(
+            f"playing {plurals.counted(match.num_games, 'game')} against {match.opponent}"
+        )
         (played,) = self.matches.evaluate(state, iteration)
         fields = {**played.fields, **self.clock.figures()}
         self.write(iteration, [metrics.Event(played.kind, fields)])
@@ -436,8 +439,9 @@ class Trainer:
         iterations, seconds = int(state.iteration), self.clock.iteration_seconds
         if "--minutes" in flags and seconds and iterations < _FEW_ITERATIONS:
             self.screen.note(
-                f"{iterations} iterations only, the last of {seconds:.0f} s: shorter ones have"
-                " fewer selfplay.num_games, selfplay.num_plies or learner.num_steps"
+                f"only {plurals.counted(iterations, 'iteration')}, the last of {seconds:.0f} s:"
+                " shorter ones have fewer selfplay.num_games, selfplay.num_plies or"
+                " learner.num_steps"
             )
 
 

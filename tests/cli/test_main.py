@@ -2,11 +2,13 @@
 
 import ast
 import gc
+import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
+from support import pseudo_terminal
 
 from azo import __main__
 
@@ -41,6 +43,19 @@ def test_python_m_azo_train_is_azo_train():
     shown = subprocess.run(command, capture_output=True, text=True)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr == "--run.seed: not a whole number: 'x'\n"
+
+
+@pytest.mark.parametrize("name", ["train", "supervise"])
+def test_a_terminal_shows_that_a_command_is_being_imported(tmp_path, name):
+    words = [sys.executable, "-P", "-m", "azo", name, "--absent", "x"]
+    opened = pseudo_terminal.PseudoTerminal(
+        words, columns=80, env=dict(os.environ), cwd=tmp_path, is_piped=False
+    )
+    opened.read_to_end()
+    opened.close()
+    assert opened.output.startswith(b"loading JAX\r" + 11 * b" " + b"\r")
+    assert opened.process.returncode == 2
+    assert opened.lines[0].startswith("unknown flag '--absent'")
 
 
 def test_a_wrong_command_is_answered_with_the_right_one(capsys):

@@ -10,7 +10,7 @@ import jax
 import pytest
 from support import commands, damage, tiny_run
 
-from azo.training import metrics
+from azo.training import metrics, trainer
 
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
@@ -38,12 +38,34 @@ def whole(place):
 
 def test_a_run_says_what_it_does_and_what_to_do_next(place, whole):
     lines = (place / "shown.txt").read_text().splitlines()
+    assert lines[:2] == [
+        f"tictactoe in {whole}",
+        "preparing the run; the first start compiles for half a minute or longer",
+    ]
+    assert lines[2].startswith("training on ")
     assert "compiling, half a minute or longer" in lines
     assert lines[-2:] == [
         "the run has ended: all 6 iterations are done; the same command with"
         " --run.num-iterations 12 continues it",
         f"azo report {whole} draws its curves",
     ]
+
+
+def test_a_run_says_what_it_does_before_it_compiles(tmp_path, capsys):
+    shown = []
+
+    def make_matches(settings, game):
+        shown.append(capsys.readouterr().out)
+        raise ValueError("no matches")
+
+    run = tmp_path / "run"
+    with pytest.raises(ValueError, match="no matches"):
+        trainer.train(tiny_run.settings(run={"folder": str(run)}), make_matches=make_matches)
+    assert shown == [
+        f"tictactoe in {run}\n"
+        "preparing the run; the first start compiles for half a minute or longer\n"
+    ]
+    assert not run.exists()
 
 
 def test_a_run_trains_to_its_end_and_leaves_all_that_is_promised(whole):

@@ -40,7 +40,7 @@ def _taken(path, tmp_path, *cards):
 def test_a_bad_card_is_named_and_refused_and_the_others_are_taken(path, tmp_path, text):
     out, cards = _taken(path, tmp_path, text, json.dumps(bad_cards.OTHER))
     assert "other.json: refused card 1: " in out
-    assert "1 of 1 positions are new" in out
+    assert "1 of 1 position is new" in out
     assert [card.best for card in cards] == ["d6", "c3"]
     assert not list(tmp_path.glob("*.damaged*"))
 
@@ -67,7 +67,7 @@ def test_a_file_that_is_no_deck_is_refused_in_one_line(path, tmp_path, text):
 def test_old_decks_and_other_writers_are_read(path, tmp_path, text):
     path.write_text("[]")
     out, cards = _taken(path, tmp_path, text)
-    assert "1 of 1 positions are new" in out
+    assert "1 of 1 position is new" in out
     assert [card.best for card in cards] == ["d6"]
     assert '": -0' not in path.read_text()
 
@@ -79,7 +79,7 @@ def test_a_deck_that_is_too_large_or_too_long_is_refused(path, tmp_path, monkeyp
     monkeypatch.undo()
     monkeypatch.setattr(deck, "MAX_CARDS", 1)
     out, cards = _taken(path, tmp_path, json.dumps(bad_cards.OTHER))
-    assert "0 of 1 positions are new, 1 have no room" in out
+    assert "0 of 1 position is new, 1 has no room" in out
     assert len(cards) == 1
 
 
@@ -210,7 +210,7 @@ def test_of_reviews_in_two_processes_the_latest_counts(tmp_path):
 def test_a_loaded_deck_brings_its_later_reviews(path, tmp_path):
     later = bad_cards.CARD | {"memory": bad_cards.MEMORY}
     out, (card,) = _taken(path, tmp_path, json.dumps(later))
-    assert "0 of 1 positions are new, 1 have a later review" in out
+    assert "0 of 1 position is new, 1 has a later review" in out
     assert card.last == bad_cards.MEMORY["last"]
     earlier = later | {"memory": bad_cards.MEMORY | {"last": 5, "due": 6}}
     out, (card,) = _taken(path, tmp_path, json.dumps(earlier))

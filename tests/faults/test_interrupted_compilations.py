@@ -12,12 +12,28 @@ from support import pseudo_terminal
 _SECONDS_TO_ANSWER, _SECONDS_TO_END = 5, 5
 _LINE = "stopping after the present computation; Ctrl-C again ends at once"
 _TRAIN = "train --minutes 2 --run.folder run"
+_SUPERVISE = "supervise --source random --num-games 3000 --folder supervised"
+_CUP = """
+num_games = 4
+openings = { plies = 6 }
+game = { size = 8 }
+[[players]]
+name = "conv"
+network = "zero-conv"
+simulations = [64]
+[[players]]
+name = "fast"
+network = "zero-fast"
+simulations = [64]
+"""
+_TOURNAMENT = "tournament cup.toml --folder games"
 
 
 @pytest.fixture
 def terminal(tmp_path):
     """Opens a terminal with a command that has no programs from an earlier start."""
     opened = []
+    (tmp_path / "cup.toml").write_text(_CUP)
 
     def open_terminal(words):
         env = {
@@ -45,10 +61,12 @@ def terminal(tmp_path):
 def _assert_left(terminal):
     """The command has ended without a traceback, a bar or a hidden cursor."""
     shown = "\n".join(terminal.lines)
-    # The first Ctrl-C may have ended a run that had nothing to save yet.
-    assert terminal.process.returncode == (0 if "nothing to save" in shown else 130), shown
+    # The first Ctrl-C may have ended a run that had nothing to save yet, or a tournament.
+    is_kept = "finished games are kept" in shown
+    is_stopped = is_kept or "nothing to save" in shown
+    assert terminal.process.returncode == (0 if is_stopped else 130), shown
     assert "Traceback" not in shown
-    assert "━" not in shown
+    assert is_kept or "━" not in shown  # how far a tournament has come stays
     assert not terminal.is_cursor_hidden
 
 
@@ -67,11 +85,31 @@ def test_a_second_ctrl_c_ends_a_run_that_compiles(terminal):
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize(
+    ("words", "text"), [(_SUPERVISE, "held out: "), (_TOURNAMENT, "games ━"), (_TRAIN, "compiling")]
+)
+def test_ctrl_c_ends_every_command_that_compiles(terminal, words, text):
+    opened = terminal(words)
+    opened.wait_until_shown(text, before="$")
+    opened.read_for(2)  # the compiler is at work
+    for _ in range(2):  # the first may be enough
+        start = time.monotonic()
+        if opened.process.poll() is None:
+            opened.press(pseudo_terminal.CTRL_C)
+            opened.read_for(1.5)
+    opened.read_to_end()
+    assert time.monotonic() - start < 1.5 + _SECONDS_TO_END
+    _assert_left(opened)
+
+
+@pytest.mark.faults
 @pytest.mark.parametrize("seconds", [1, 4, 9, 17, 33])
 @pytest.mark.parametrize(
     "words",
     [
         _TRAIN,
+        _SUPERVISE,
+        _TOURNAMENT,
         "evaluate network:zero-fast:64 network:zero-conv:64 --num-games 32",
         "play --network zero-conv",
         "gtp --network zero-conv",

@@ -174,7 +174,7 @@ _COLLECTIONS = {
     "a.pgn": ('[Black "x"]\nf5\n\n[FEN "8/8"]\n1. f5\n\n[Black "y"]\nd3', "a game from a start"),
     "b.pgn": ('[Black "x"]\nf5\n[Black "n"]\n[Black "y"]\nd3', "no moves follow the headings"),
     "a.csv": ("winner,game_moves\n1,f5d6\n7,f5d6\n1,d3", "bad score: winner '7'"),
-    "b.csv": ("winner,game_moves\n1,f5d6\n1\n1,d3", "1 fields, but there are 2 columns"),
+    "b.csv": ("winner,game_moves\n1,f5d6\n1\n1,d3", "1 field, but the heading has 2 columns"),
     "a.wtb": (wthor_files.archive([_RECORD, _RECORD[:9] + b"\x63" + _RECORD[10:], _RECORD]),
               "byte 99 as move 2 is not a square"),
     "a.obf": (f"{dialects.BOARD} O;\n{'-' * 100} O;\n{dialects.BOARD} O;", "a 10x10 board"),

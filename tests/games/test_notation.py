@@ -83,7 +83,7 @@ _ONE_MOVE = othello.Othello(4, start_bits=_discs("XO--------------"))
             "illegal move 'a1' at ply 3 (f5 d6): black may play c3, c4, c5, c6 or c7",
         ),
         ("f5pa", _GAME, "illegal move 'pass' at ply 2 (f5): white may play f4, d6 or f6"),
-        ("f5x1", _GAME, "cannot read 'x1' after 1 moves: squares are a1 to h8, a pass is 'pa'"),
+        ("f5x1", _GAME, "cannot read 'x1' after 1 move: squares are a1 to h8, a pass is 'pa'"),
         ("d4", _ONE_MOVE, "illegal move 'd4' at ply 1: black may play c1"),
         ("c1pa", _ONE_MOVE, "move 'pass' at ply 2 (c1): the game is over"),
     ],

@@ -33,4 +33,5 @@ def test_networks_results_and_states_have_short_texts():
 @pytest.mark.parametrize("number", [1, 60])
 def test_an_analysis_has_a_short_text(number):
     analysis = game_analysis.GameAnalysis(azo.load_engine("zero-fast6").game, (None,) * number)
-    assert repr(analysis) == f"<GameAnalysis of othello6, {number} positions>"
+    positions = "1 position" if number == 1 else "60 positions"
+    assert repr(analysis) == f"<GameAnalysis of othello6, {positions}>"

@@ -20,7 +20,7 @@ def test_random_openings_are_different_and_leave_the_game_open():
         assert not live_game.replay(text, game).is_over
     assert drawn == draw(count=20, plies=4)
     message = message_of(draw, count=50, plies=1)
-    assert "only 4 different openings of 1 random plies leave othello4" in message
+    assert "only 4 different openings of 1 random ply leave othello4" in message
 
 
 def test_openings_of_a_file(tmp_path):

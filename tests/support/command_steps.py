@@ -171,7 +171,7 @@ STEPS = (
     Step("book show openings.book f5d6", r"move wins visits .*"),
     Step(
         "book drill openings.book drill.json --play white",
-        r"drill\.json: [12] positions?, [12] are new",
+        r"drill\.json: [12] positions?, [12] (is|are) new",
     ),
     Step(
         "play --network zero-fast --level 3",

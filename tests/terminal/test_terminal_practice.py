@@ -162,8 +162,9 @@ def test_mistakes_of_an_analysed_game_are_kept_once(tmp_path, clock):
     assert "no game is analysed: enter 'analyse' first" in practised(path, "keep", **options)
     out = practised(path, "analyse", "keep", "keep", **options)
     found = deck.Deck(path).cards()
-    assert f"{len(found)} of {len(found)} mistakes are new, and kept" in out
-    assert f"0 of {len(found)} mistakes are new" in out
+    noun, are = ("mistake", "is") if len(found) == 1 else ("mistakes", "are")
+    assert f"{len(found)} of {len(found)} {noun} {are} new, and kept" in out
+    assert f"0 of {len(found)} {noun} {are} new" in out
     white = next(card for card in found if card.mover == "white")
     assert (white.moves, white.best) == (("f5",), "d6")
     assert white.losses["d6"] == 0.0
@@ -205,7 +206,7 @@ def test_a_deck_of_the_page_is_added(path, tmp_path):
     small = _CARD | {"game": "othello6", "moves": []}
     (tmp_path / "saved.json").write_text(json.dumps([_CARD, other, small]))
     out = practised(path, f"practise {tmp_path / 'saved.json'}", "stop")
-    assert "1 of 2 positions are new" in out
+    assert "1 of 2 positions is new" in out
     assert "2 due" in out
 
 

@@ -10,6 +10,7 @@ import pytest
 from support import damage, tiny_run
 from support.refusals import message_of
 
+import azo
 from azo.networks import checkpoint_folder, network_files
 from azo.storage import files
 from azo.training import checkpoint
@@ -156,6 +157,13 @@ def test_a_run_gives_its_best_network_and_else_its_latest(tmp_path, checkpoints,
     for step, score, given in [(1, None, 1), (2, None, 2), (3, 0.5, 3), (4, None, 3)]:
         checkpoints.save(step, scaled(step), settings, score)
         tiny_run.assert_same_bits(network_files.load(tmp_path)[0], scaled(given).variables())
+        for is_latest, expected in ((False, given), (True, step)):
+            loaded = azo.load_network(tmp_path, is_latest=is_latest)
+            tiny_run.assert_same_bits(loaded.variables, scaled(expected).variables())
+    # The folder of a checkpoint names it in either case.
+    for is_latest in (False, True):
+        loaded = azo.load_network(tmp_path / "checkpoints" / "3", is_latest=is_latest)
+        tiny_run.assert_same_bits(loaded.variables, scaled(3).variables())
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_phases_hand_on_their_networks_and_end_by_their_matches(tmp_path, scores
     ends = [metrics.read(tmp_path / name, "end") for name in names]
     assert [(end["iteration"], end["reason"]) for (end,) in ends] == [
         (4, "score 0.600 against random"),
-        *3 * [(1, "all 1 iterations are done")],
+        *3 * [(1, "1 iteration is done")],
     ]
     shown = capsys.readouterr().out
     assert "phase 1 of 4: small" in shown

@@ -8,6 +8,7 @@ import jax
 import pytest
 from support import refusals, tiny_run
 
+from azo.games import plurals
 from azo.process import machine
 from azo.training import devices
 
@@ -23,8 +24,9 @@ def test_more_devices_than_there_are_are_refused():
     count = there * 2
     run, replay = {"num_devices": count}, {"capacity": count * 16}
     more = tiny_run.settings(run=run, selfplay={"num_games": count}, replay=replay)
+    are = "is" if there == 1 else "are"
     assert refusals.message_of(devices.prepare, more) == (
-        f"run.num_devices is {count}, but there are {there} {kind} devices:"
+        f"run.num_devices is {count}, but there {are} {plurals.counted(there, f'{kind} device')}:"
         f" give --run.num-devices {there} or fewer"
     )
 
@@ -41,7 +43,7 @@ def test_programs_are_kept_in_the_users_cache_unless_a_folder_is_set(tmp_path, c
     environment |= {"JAX_COMPILATION_CACHE_DIR": chosen} if chosen else {}
     code = """
 import jax
-from azo.training import devices
+from azo.process import program_cache
 program_cache.enable()
 print(jax.config.jax_compilation_cache_dir)
 """

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from azo.formats import game_files
-from azo.games import notation, othello, protocol
+from azo.games import notation, othello, plurals, protocol
 from azo.learning import pretraining
 
 Opening = tuple[int, ...]
@@ -34,10 +34,11 @@ def random(
         drawn = list(dict.fromkeys(drawn)) if is_distinct else drawn
         if len(drawn) >= count:
             return drawn[:count]
+    openings = plurals.counted(len(drawn), f"{'different ' * is_distinct}opening")
     raise ValueError(
-        f"only {len(drawn)} {'different ' * is_distinct}openings of {plies} random plies leave"
-        f" {game.name} undecided, but {count} are needed: choose another number of opening plies,"
-        " or fewer games"
+        f"only {openings} of {plurals.counted(plies, 'random ply', 'random plies')}"
+        f" {'leaves' if len(drawn) == 1 else 'leave'} {game.name} undecided, but {count} are"
+        " needed: choose another number of opening plies, or fewer games"
     )
 
 
@@ -67,5 +68,6 @@ def from_file(
         if len(openings) == count:
             return list(openings)
     raise ValueError(
-        f"{path}: {len(openings)} different openings, but {count} are needed: add lines"
+        f"{path}: {plurals.counted(len(openings), 'different opening')}, but {count} are needed:"
+        " add lines"
     )

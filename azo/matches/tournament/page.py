@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from azo.games import plurals
 from azo.matches import elo, tables
 from azo.matches.tournament import game_log
 
@@ -17,7 +18,8 @@ def results(
     names = [standing.name for standing in rated.standings]
     lines = _leaderboard(rated, played)
     if num_missing:
-        lines += ["", f"{num_missing:,} games are still to be played."]
+        missing = plurals.counted(num_missing, "game", form=",")
+        lines += ["", f"{missing} {'is' if num_missing == 1 else 'are'} still to be played."]
     return [*lines, "", *_cross_table(names, elo.cross_table(pairings))]
 
 

@@ -1,5 +1,7 @@
 // The dialog that chooses one of several games.
 
+import { plural } from "./formatting.js";
+
 const MOST = 200; // rows that are shown at once
 
 const byId = (id) => document.getElementById(id);
@@ -31,7 +33,7 @@ export function choose(heading, titles) {
     list.replaceChildren(...found.slice(0, MOST).map(button));
     const shown = Math.min(found.length, MOST);
     byId("choose-count").textContent =
-      shown < rows.length ? `${shown} of ${rows.length} games are shown` : `${shown} games`;
+      shown < rows.length ? `${shown} of ${rows.length} games ${shown === 1 ? "is" : "are"} shown` : plural(shown, "game");
   };
   byId("choose-title").textContent = heading;
   filter.value = "";

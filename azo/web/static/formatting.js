@@ -39,6 +39,9 @@ export function worthOf(move, report, isReversed) {
 /** Whole discs given away; ~ marks an estimate. */
 export const lost = ({ discs: number, isExact }) => `${isExact ? "" : "~"}${whole(number)}`;
 
+/** The same with its noun. */
+export const lostDiscs = (known) => `${lost(known)} ${whole(known.discs) === 1 ? "disc" : "discs"}`;
+
 /** The square of a move such as "f5" as [row, column]. */
 export const place = (move) => [Number(move[1]) - 1, move.charCodeAt(0) - 97];
 

@@ -1,7 +1,7 @@
 // The dialog of stored games, and links and files of the game on the board.
 
 import { openingName } from "./openings.js";
-import { finalScore, outcome, ownResult } from "./formatting.js";
+import { finalScore, outcome, ownResult, plural } from "./formatting.js";
 import * as records from "./records.js";
 import * as storage from "./storage.js";
 import { SHIPPED_FOR } from "./practice.js";
@@ -14,7 +14,7 @@ export function record(play) {
   const { id, game, start, title, players, human, level, root, line, cursor, isReversed, ownSide } = play;
   const last = line.at(-1);
   const loser = last.resigned === ownSide ? "you" : last.resigned;
-  const open = last.resigned ? `${loser} resigned` : `${line.length - 1} moves`;
+  const open = last.resigned ? `${loser} resigned` : plural(line.length - 1, "move");
   const own = ownSide && last.isOver ? `${ownResult(finalScore(last.board), ownSide, isReversed)}, ` : "";
   const state = last.isOver ? own + outcome(last, isReversed) : open;
   const against = `You (${human}) against azo, ${levelName(play)}`;

@@ -131,7 +131,7 @@ export class Lessons {
       play.say(`${mine.move} ${reason}: try again`, "note");
     } else {
       this.retried = null;
-      const costs = cost >= 0.5 ? `loses ${Math.round(cost)} discs` : "loses nothing";
+      const costs = cost >= 0.5 ? `loses ${plural(Math.round(cost), "disc")}` : "loses nothing";
       play.say(`Better: ${mine.move} ${costs}; ${retried.move} lost ${Math.round(before)}`, "note");
       if (!play.isAtEnd && !play.isHuman(mine.mover)) {
         // The move was on the board before, with an answer: the game goes on after that.

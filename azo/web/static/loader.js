@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { choose } from "./chooser.js";
+import { plural } from "./formatting.js";
 import * as wthor from "./wthor.js";
 
 const MOST_BYTES = 1 << 24; // of a file
@@ -82,7 +83,7 @@ async function ofFiles(play, files, say) {
   if (archive) return ofArchive(play, archive);
   const [file] = loaded.filter((other) => other !== listed);
   if (file) return ofFile(play, file);
-  say(`${names.length} names of players are known for the next .wtb file`, "note");
+  say(`For the next .wtb file, azo knows ${plural(names.length, "name")} of players`, "note");
   return null;
 }
 

@@ -1,6 +1,6 @@
 // The moves as a list with variations, and the summary of the mistakes.
 
-import { capital, lost, percent } from "./formatting.js";
+import { capital, lost, lostDiscs, percent } from "./formatting.js";
 import { choicesOf, loss, mistakes, summary, turningPoint } from "./losses.js";
 import { estimate, ratingWords } from "./people.js";
 import { write } from "./panels.js";
@@ -36,7 +36,7 @@ export class MoveList {
       button.className = position.parent.mover;
       button.classList.toggle("mistake", Boolean(known?.mark));
       button.classList.toggle("aside", !line.includes(position));
-      button.title = known?.discs ? `${lost(known)} discs lost; ${known.best} was best` : "";
+      button.title = known?.discs ? `${lostDiscs(known)} lost; ${known.best} was best` : "";
       if (isHere) button.setAttribute("aria-current", "step");
       else button.removeAttribute("aria-current");
     }
@@ -127,7 +127,7 @@ function mistakeItem(position, { isReversed, cursor, turn }) {
   const note = isTurn ? " turning point" : "";
   button.textContent = `${position.ply} ${position.move}${known.mark} ${lost(known)}${note}`;
   const end = isTurn ? `; from here on ${position.parent.mover} was behind` : "";
-  button.title = `${lost(known)} discs lost; ${known.best} was best${end}`;
+  button.title = `${lostDiscs(known)} lost; ${known.best} was best${end}`;
   if (position === cursor) button.setAttribute("aria-current", "step");
   item.append(button);
   return item;

@@ -87,7 +87,7 @@ function details(report, { mover }) {
     forced: "the only move",
     book: "from the opening book",
     people: "as people play",
-    search: `${quality(report).toLocaleString("en")} simulations`,
+    search: `${quality(report).toLocaleString("en")} simulation${quality(report) === 1 ? "" : "s"}`,
   }[report.source];
   const alone = `network alone ${percent(share(report.raw_value))} for ${mover}`;
   return `${how} in ${report.seconds.toFixed(1)} s, ${alone}`;

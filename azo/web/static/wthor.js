@@ -1,7 +1,7 @@
 // WTHOR, the archive of the French federation, which is too large for the server's requests: games
 // of a .wtb file, and names of the .JOU file. azo/formats/wthor.py describes the format.
 
-import { square } from "./formatting.js";
+import { plural, square } from "./formatting.js";
 
 const HEADER = 16; // bytes
 const RECORD = 68;
@@ -50,7 +50,7 @@ export function gamesOf(bytes, names) {
     games.push({ number, black, white, discs: bytes[at + 6], moves });
   }
   const announced = view.getInt32(4, true);
-  if (announced !== number) problems.push(`the header says ${announced} games, but ${number} follow`);
+  if (announced !== number) problems.push(`the header says ${plural(announced, "game")}, but ${number} ${number === 1 ? "follows" : "follow"}`);
   else if ((bytes.length - HEADER) % RECORD) problems.push("the last game is cut short");
   const more = problems.length > MOST_REASONS ? [`and ${problems.length - MOST_REASONS} more`] : [];
   return { games, total: number, leftOut: [...problems.slice(0, MOST_REASONS), ...more].join("; ") };
