@@ -1,4 +1,4 @@
-"""The simulations of a batched tree search: descend, expand, evaluate, back up.
+"""The simulations of a batched tree search: `descend`, `evaluate_leaves`, `expand`, `back_up`.
 
 One step descends every tree along a path to a move without a node behind it, evaluates the
 positions behind these moves in one batch, and adds the values to the nodes of the paths. The trees

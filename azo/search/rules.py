@@ -1,7 +1,7 @@
 """The interface of a search's rules: which move a simulation follows, and what is played.
 
-`puct` and `gumbel` implement it. A rule of your own is a class with the same methods, named by its
-import path in `search.algorithm`; docs/extend.md has an example.
+`puct` and `gumbel` implement it. Another one is a class with these methods, an entry of `_RULES`,
+and a name in `SearchConfig.algorithm`.
 """
 
 from typing import Protocol
