@@ -24,7 +24,7 @@ import rich.live
 import rich.spinner
 import tyro
 
-from azo.cli import ending
+from azo.cli import ending, help_page
 from azo.process import interruption
 from azo.settings import import_paths, setting_types, typed_settings, validation
 from azo.storage import streams
@@ -32,6 +32,7 @@ from azo.storage import streams
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _OURS = {_PACKAGE, _PACKAGE.parent / "scripts"}  # in a clone, programs beside the package
+_HELP_ALL = "--help-all"
 _ALLOW_IMPORT = "--allow-import"
 _HELP_OF_ALLOW_IMPORT = (
     "--allow-import MODULE:NAME lets a file, such as the settings of a network, name this code of"
@@ -86,14 +87,15 @@ def parse(
 ) -> Any:
     """Returns the settings of a command from its flags; ValueError, one line, names a wrong one.
 
-    `--help` prints the description, by default the docstring of the class, and all flags, and
-    exits. `load_file` allows `--config FILE`, and returns its settings, which flags override. A
-    command that `opens_networks` has `--allow-import`; import paths among its flags are allowed. A
-    flag without an effect is wrong, see `typed_settings`. Lines on flags that hold only in part go
-    to standard error. `finish` makes the result from the class and its flags.
+    `--help` prints the description, by default the docstring of the class, and all flags, or those
+    of `help_page`, and exits; `--help-all` prints all. `load_file` allows `--config FILE`, and
+    returns its settings, which flags override. A command that `opens_networks` has
+    `--allow-import`; import paths among its flags are allowed. A flag without an effect is wrong,
+    see `typed_settings`. Lines on flags that hold only in part go to standard error. `finish` makes
+    the result from the class and its flags.
     """
     names = _names_of_flags(kind)
-    flags, default, path = [*names, "--help"], None, None
+    flags, default, path = [*names, "--help", _HELP_ALL], None, None
     if opens_networks:
         argv = _allow_imports(kind, argv)
         flags = [_ALLOW_IMPORT, *flags]
@@ -101,10 +103,15 @@ def parse(
         path, argv = _take_config_flag(argv)
         flags, default = ["--config", *flags], load_file(path)
     _check_flags(kind, argv, flags)
+    has_page = help_page.is_made_for(kind) and _HELP_ALL not in argv
+    argv = ["--help" if word == _HELP_ALL else word for word in argv]
     if {"-h", "--help"} & set(argv):
         print(inspect.cleandoc(description or kind.__doc__ or "") + "\n")
         if opens_networks:
             print(f"{_HELP_OF_ALLOW_IMPORT}\n")
+        if has_page:
+            print(help_page.text(kind, names, default or kind.model_construct(), prog))
+            raise SystemExit(0)
 
     # Without flags there is nothing to read, and tyro would take 0.05 s.
     if not argv and not any(field.is_required() for field in kind.model_fields.values()):

@@ -65,31 +65,37 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The player whose result is given."""
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")] = _OPPONENT
     """Its opponent."""
-    num_games: setting_types.Games = 128
+    num_games: setting_types.Games = setting_types.common(128)
     """Games: pairs from the same random opening with both colours."""
-    opening_plies: setting_types.Plies = 4
+    opening_plies: setting_types.Plies = setting_types.common(4)
     """Random plies at the start of each game."""
-    openings: pathlib.Path | None = None
+    openings: pathlib.Path | None = setting_types.common(None)
     """File with one opening a line, to draw from in place of random plies."""
-    seed: setting_types.Seed = 0
+    seed: setting_types.Seed = setting_types.common(0)
     """Of openings, players and sets of positions; the same seed repeats the result."""
     game: registry.GameConfig = registry.GameConfig()
     """The game, if neither player is a network."""
-    sprt: Annotated[tuple[float, float], tyro.conf.arg(metavar="ELO0 ELO1")] | None = None
+    sprt: Annotated[tuple[float, float], tyro.conf.arg(metavar="ELO0 ELO1")] | None = (
+        setting_types.common(None)
+    )
     """End the match once it decides between two differences in Elo, such as 0 10."""
-    alpha: float = 0.05
+    alpha: float = setting_types.common(0.05)
     """With --sprt: chance to accept ELO1 if ELO0 is true."""
-    beta: float = 0.05
+    beta: float = setting_types.common(0.05)
     """With --sprt: chance to accept ELO0 if ELO1 is true."""
-    json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
+    json_lines: Annotated[bool, tyro.conf.arg(name="json")] = setting_types.common(False)
     """Print one JSON object a match, or a row of the table, in place of text."""
-    exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = ()
+    exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = (
+        setting_types.common(())
+    )
     """Compare a network or the engine with known scores: FILE or random:EMPTIES."""
-    simulations: tuple[Annotated[int, pydantic.Field(ge=0, le=settings.MAX_SIMULATIONS)], ...] = ()
+    simulations: tuple[Annotated[int, pydantic.Field(ge=0, le=settings.MAX_SIMULATIONS)], ...] = (
+        setting_types.common(())
+    )
     """With --exact: simulations a move, 0 without search; by default 0 and those of the player."""
-    limit: setting_types.PositiveInt = 1000
+    limit: setting_types.PositiveInt = setting_types.common(1000)
     """With --exact: positions a set, drawn by the seed."""
-    solve_empties: Annotated[int, pydantic.Field(ge=0, le=20)] = 14
+    solve_empties: Annotated[int, pydantic.Field(ge=0, le=20)] = setting_types.common(14)
     """With --exact: solve moves without known scores up to so many empty squares."""
     engine: EngineConfig = _NO_SOLVER
     """Settings of PLAYER if it is engine:NETWORK."""

@@ -17,15 +17,15 @@ class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of the game to learn."""
 
     name: Annotated[str, setting_types.known_or_import_path("othello", "tictactoe", "pgx:NAME")] = (
-        "othello"
+        setting_types.never("othello", is_common=True)
     )
     """Rules: othello, tictactoe, pgx:NAME for a game of Pgx, or MODULE:CLASS for one of your own,
     in the current folder or installed."""
-    size: Literal[4, 6, 8] = 6
+    size: Literal[4, 6, 8] = setting_types.never(6, is_common=True)
     """Rows and columns of an Othello board."""
-    is_reversed: bool = False
+    is_reversed: bool = setting_types.never(False)
     """Reversed Othello: the side with fewer discs wins."""
-    start: str | None = None
+    start: str | None = setting_types.never(None)
     """Start position as text, size * size characters of X, O and -, then a space and the mover."""
 
     NEEDS: ClassVar[setting_types.Table] = {

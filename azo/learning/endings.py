@@ -26,13 +26,15 @@ Empties = Annotated[int, pydantic.Field(ge=1, le=MAX_EMPTIES)]
 class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Exact endings of Othello in training."""
 
-    adjudicate_empties: Annotated[int, pydantic.Field(ge=0, le=MAX_EMPTIES)] = 0
+    adjudicate_empties: Annotated[int, pydantic.Field(ge=0, le=MAX_EMPTIES)] = (
+        setting_types.in_schedule(0, is_common=True)
+    )
     """Adjudicate games of self-play at this number of empty squares; 0: play them to the end."""
-    num_positions: Annotated[int, pydantic.Field(ge=0, le=2**20)] = 0
+    num_positions: Annotated[int, pydantic.Field(ge=0, le=2**20)] = setting_types.in_schedule(0)
     """Random endings solved in each iteration in place of self-play, over all devices; 0: none."""
-    min_empties: Empties = 4
+    min_empties: Empties = setting_types.in_schedule(4)
     """Fewest empty squares of a random ending."""
-    max_empties: Empties = 10
+    max_empties: Empties = setting_types.in_schedule(10)
     """Most empty squares of a random ending."""
 
     NEEDS: ClassVar[setting_types.Table] = {

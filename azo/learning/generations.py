@@ -42,28 +42,28 @@ class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
 class GenerationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Length of a generation."""
 
-    num_games: setting_types.NonNegativeInt = 0
+    num_games: setting_types.NonNegativeInt = setting_types.never(0)
     """Games of a generation; 0: every iteration is a generation."""
-    num_samples: setting_types.NonNegativeInt = 0
+    num_samples: setting_types.NonNegativeInt = setting_types.never(0)
     """Examples to learn from after these games; 0: learn in every iteration."""
-    schedule: tuple[ScheduledSettings, ...] = ()
+    schedule: tuple[ScheduledSettings, ...] = setting_types.never(())
     """Changes of settings later in the run."""
 
 
 class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Gate between generations."""
 
-    is_enabled: bool = False
+    is_enabled: bool = setting_types.never(False)
     """Self-play uses the best network so far, instead of the newest."""
-    num_games: setting_types.PairedGames = 64
+    num_games: setting_types.PairedGames = setting_types.in_schedule(64)
     """Games of a match, in pairs from one opening with both colours."""
-    num_simulations: setting_types.Simulations = 64
+    num_simulations: setting_types.Simulations = setting_types.in_schedule(64)
     """Simulations a move in a match."""
-    test: Literal["threshold", "significant"] = "threshold"
+    test: Literal["threshold", "significant"] = setting_types.in_schedule("threshold")
     """Pass by the share of points, or by a one-sided binomial test at 5 %."""
-    threshold: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.55
+    threshold: Annotated[float, pydantic.Field(ge=0, le=1)] = setting_types.in_schedule(0.55)
     """Share of the points that the new network must exceed."""
-    after_failure: Literal["play", "learn"] = "play"
+    after_failure: Literal["play", "learn"] = setting_types.in_schedule("play")
     """After a failure: play new games with the old network, or learn without new games. The fifth
     failure in a row leads to new games in any case."""
 

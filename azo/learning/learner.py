@@ -27,29 +27,31 @@ _LATE_SHARE = 0.2  # of a run, over which a trapezoid falls
 class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Loss and optimiser."""
 
-    optimiser: Literal["adamw", "sgd", "muon"] = "adamw"
+    optimiser: Literal["adamw", "sgd", "muon"] = setting_types.never("adamw")
     """AdamW; SGD with momentum that adds the weight decay to the gradient; or Muon for hidden
     kernels and AdamW for the rest."""
-    learning_rate: setting_types.TracedPositive = 2e-3
+    learning_rate: setting_types.TracedPositive = setting_types.common(2e-3)
     """Step size after warm-up."""
     table_feature_rate: setting_types.TracedPositive = 1e-3
     """Step size of the features in the tables of a pattern network, in place of learning_rate."""
     table_logit_rate: setting_types.TracedPositive = 1e-2
     """Step size of the logits in these tables."""
-    schedule: Literal["constant", "cosine", "trapezoid"] = "constant"
+    schedule: Literal["constant", "cosine", "trapezoid"] = setting_types.in_schedule("constant")
     """Learning rate: constant, or down to a twentieth: by a cosine of the share of the run done, or
     (trapezoid) in a straight line over its last fifth, so that a longer run goes on at its peak."""
-    warmup_steps: Annotated[setting_types.NonNegativeInt, setting_types.TRACEABLE] = 100
+    warmup_steps: setting_types.TracedCount = 100
     """Steps over which the learning rate rises from nearly 0."""
-    momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.9
+    momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = setting_types.in_schedule(0.9)
     """Momentum of SGD, first decay of AdamW; Muon's momentum is 0.95."""
     weight_decay: setting_types.TracedNonNegative = 1e-4
     """Weight decay of kernels; biases and scales do not decay, nor do output layers with Muon."""
     l2_weight: setting_types.TracedNonNegative = 0.0
     """Weight in the loss of the sum of squares of all kernels, without tables of patterns."""
-    batch_size: setting_types.Games = 512
+    batch_size: setting_types.Games = setting_types.in_schedule(512, is_common=True)
     """Examples of a step, over all devices."""
-    num_steps: Annotated[int, pydantic.Field(gt=0, le=10**6)] = 16
+    num_steps: Annotated[int, pydantic.Field(gt=0, le=10**6)] = setting_types.in_schedule(
+        16, is_common=True
+    )
     """Optimiser steps in an iteration."""
     policy_weight: setting_types.TracedNonNegative = 1.0
     """Weight of the policy loss, against that of the value, the squared error."""
@@ -57,7 +59,7 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Weight of the score loss, the cross-entropy of the final score."""
     entropy_bonus: setting_types.TracedNonNegative = 0.0
     """Weight of the policy's entropy over legal moves, which lowers the loss."""
-    augment: bool = True
+    augment: bool = setting_types.in_schedule(True)
     """Move every example by a random symmetry."""
 
 

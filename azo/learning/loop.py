@@ -53,7 +53,7 @@ def build(
     traced: list[tuple[Any, ...]] = []
 
     def iterate(
-        state: run_state.RunState, progress: jax.Array, numbers: dict[str, jax.Array]
+        state: run_state.RunState, progress: jax.Array, numbers: setting_types.Numbers
     ) -> tuple[run_state.RunState, statistics.Metrics]:
         # JAX may have been told to forget its programs, so a second trace alone is no mistake.
         types = tuple(jax.typeof(leaf) for leaf in jax.tree.leaves((state, progress, numbers)))

@@ -28,13 +28,17 @@ MAX_WINDOW = 64
 class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The replay buffer."""
 
-    capacity: setting_types.PositiveInt = 100_000
+    capacity: setting_types.PositiveInt = setting_types.never(100_000, is_common=True)
     """Positions in the buffer, over all devices; new positions overwrite the oldest."""
-    min_positions: setting_types.PositiveInt = 2_000
+    min_positions: setting_types.PositiveInt = setting_types.in_schedule(2_000)
     """Positions in the window before learning begins, over all devices."""
-    window_generations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = 0
+    window_generations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = (
+        setting_types.in_schedule(0)
+    )
     """Learn only from this many last generations, the present one included; 0: from all."""
-    window_iterations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = 0
+    window_iterations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = (
+        setting_types.in_schedule(0)
+    )
     """Learn only from this many last iterations; 0: from all."""
 
     @pydantic.model_validator(mode="after")

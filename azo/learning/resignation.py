@@ -27,11 +27,13 @@ _HALF_LIFE = 2000.0  # newer played-out games that halve the weight of a game
 class ResignationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Resignation of hopeless games."""
 
-    is_enabled: bool = False
+    is_enabled: bool = setting_types.never(False)
     """End games that are hopeless for the player to move."""
-    played_out_share: Annotated[float, pydantic.Field(gt=0, le=1)] = 0.1
+    played_out_share: Annotated[float, pydantic.Field(gt=0, le=1)] = setting_types.in_schedule(0.1)
     """Share of games that are always played to their end, to measure false positives."""
-    max_false_positives: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.05
+    max_false_positives: Annotated[float, pydantic.Field(gt=0, lt=1)] = setting_types.in_schedule(
+        0.05
+    )
     """Upper bound of the share of resigned games that the player would have won."""
 
     NEEDS: ClassVar[setting_types.Table] = {

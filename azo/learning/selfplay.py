@@ -19,17 +19,19 @@ from azo.settings import setting_types
 class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Self-play of one iteration."""
 
-    num_games: setting_types.Games = 128
+    num_games: setting_types.Games = setting_types.never(128, is_common=True)
     """Games side by side, over all devices."""
-    num_plies: Annotated[setting_types.Plies, pydantic.Field(gt=0)] = 16
+    num_plies: Annotated[setting_types.Plies, pydantic.Field(gt=0)] = setting_types.in_schedule(
+        16, is_common=True
+    )
     """Plies of each game in an iteration."""
-    min_opening_plies: setting_types.Plies = 0
+    min_opening_plies: setting_types.Plies = setting_types.in_schedule(0)
     """Minimum number of random opening plies. Large values restrict training to endgames."""
-    max_opening_plies: setting_types.Plies = 0
+    max_opening_plies: setting_types.Plies = setting_types.in_schedule(0, is_common=True)
     """Maximum number of random opening plies; each game draws its number uniformly."""
-    explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = 0.0
+    explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = setting_types.in_schedule(0.0)
     """Examples from positions searched but not played, for each played position."""
-    teacher: str | None = None
+    teacher: str | None = setting_types.never(None)
     """Folder of a network that plays in place of the learner's network."""
 
     @pydantic.model_validator(mode="after")

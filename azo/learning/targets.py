@@ -3,7 +3,7 @@
 The reward belongs to the player who moved. A discount of -1 changes the point of view.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import chex
 import jax
@@ -18,11 +18,11 @@ _Pair = tuple[jax.Array, jax.Array]
 class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Targets of value and policy."""
 
-    value: Literal["outcome", "lambda"] = "outcome"
+    value: Literal["outcome", "lambda"] = setting_types.in_schedule("outcome", is_common=True)
     """Value target: the result, or a lambda-return."""
-    trace_decay: Annotated[float, pydantic.Field(ge=0, le=1), setting_types.TRACEABLE] = 0.98
+    trace_decay: setting_types.TracedShare = 0.98
     """lambda: 1 for the result, 0 for the search's value one ply later."""
-    average_duplicates: Literal["none", "same"] = "none"
+    average_duplicates: Literal["none", "same"] = setting_types.in_schedule("none")
     """Average the targets of equal positions of one actor version."""
 
     NEEDS: ClassVar[setting_types.Table] = {

@@ -15,13 +15,15 @@ _OF_TOWER = setting_types.needs_other("kind", "patterns")
 class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Shape of a pattern network."""
 
-    set: patterns.SetName = "logistello"
+    set: patterns.SetName = setting_types.never("logistello")
     """The patterns, by name."""
-    num_features: setting_types.Units = 16
+    num_features: setting_types.Units = setting_types.never(16)
     """Features that each table entry adds to those of a position."""
-    hidden_units: Annotated[setting_types.Layers, pydantic.Field(min_length=1)] = (32, 32)
+    hidden_units: Annotated[setting_types.Layers, pydantic.Field(min_length=1)] = (
+        setting_types.never((32, 32))
+    )
     """Units of the layers between features and score."""
-    has_move_counts: bool = False
+    has_move_counts: bool = setting_types.never(False)
     """Add to each logit what the move leaves, such as the number of replies; the position weighs
     these counts."""
 
@@ -34,40 +36,44 @@ class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Shape of the network."""
 
-    kind: Annotated[str, setting_types.known_or_import_path("residual", "patterns")] = "residual"
+    kind: Annotated[str, setting_types.known_or_import_path("residual", "patterns")] = (
+        setting_types.never("residual", is_common=True)
+    )
     """residual: a tower of blocks of convolutions; patterns: sums over tables; or a subclass of
     azo.Network as package.module:Class."""
     patterns: PatternsConfig = PatternsConfig()
     """Shape of kind 'patterns'. All settings below are of kind 'residual'; a class of yours may use
     them, and sees the planes of `input`."""
-    num_blocks: Annotated[int, pydantic.Field(ge=0, le=256)] = 3
+    num_blocks: Annotated[int, pydantic.Field(ge=0, le=256)] = setting_types.never(
+        3, is_common=True
+    )
     """Residual blocks of two convolutions each."""
-    num_channels: setting_types.Units = 32
+    num_channels: setting_types.Units = setting_types.never(32, is_common=True)
     """Channels of every convolution of the tower. Multiples of 64 suit accelerators."""
-    block_channels: setting_types.Layers = ()
+    block_channels: setting_types.Layers = setting_types.never(())
     """Channels of each block, in place of num_blocks; the stem keeps num_channels."""
-    input: Literal["two_planes", "signed_plane", "with_moves"] = "two_planes"
+    input: Literal["two_planes", "signed_plane", "with_moves"] = setting_types.never("two_planes")
     """The planes of the game, in Othello one a side; one plane, 1 for the mover's pieces and -1 for
     the opponent's; or the planes of the game and one for the moves of each side."""
-    heads: Literal["flat", "pooled"] = "flat"
+    heads: Literal["flat", "pooled"] = setting_types.never("flat")
     """Dense layers on all squares; or 1x1 convolutions, and means and maxima over the board, for
     boards of any size whose actions are the squares. The value head then sees two features a
     channel."""
-    policy_network: Literal["head", "mlp"] = "head"
+    policy_network: Literal["head", "mlp"] = setting_types.never("head")
     """A head of the tower, or a network of its own: dense layers on the board."""
-    policy_channels: setting_types.Units = 16
+    policy_channels: setting_types.Units = setting_types.never(16)
     """Input channels of the policy head."""
-    policy_units: Annotated[int, pydantic.Field(ge=0, le=2**14)] = 0
+    policy_units: Annotated[int, pydantic.Field(ge=0, le=2**14)] = setting_types.never(0)
     """Hidden units of the policy head, of each square if heads is 'pooled'; 0: no hidden layer."""
-    policy_mlp_units: setting_types.Layers = (128, 256, 256, 256, 128)
+    policy_mlp_units: setting_types.Layers = setting_types.never((128, 256, 256, 256, 128))
     """Hidden units of policy_network 'mlp', from the board to the logits."""
-    value_channels: setting_types.Units = 8
+    value_channels: setting_types.Units = setting_types.never(8)
     """Input channels of the value head."""
-    value_units: setting_types.Units = 64
+    value_units: setting_types.Units = setting_types.never(64)
     """Hidden units of the value head."""
-    normalisation: Literal["batch", "none"] = "batch"
+    normalisation: Literal["batch", "none"] = setting_types.never("batch")
     """Batch normalisation after every convolution, or none."""
-    precision: Precision = "auto"
+    precision: Precision = setting_types.never("auto")
     """Precision of the tower's convolutions; auto: float32 on the CPU, bfloat16 elsewhere."""
 
     # A class of the user's may use all of them.

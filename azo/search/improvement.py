@@ -157,7 +157,7 @@ def _search_moves(
     evaluate: Evaluate,
     key: jax.Array,
     position: protocol.Position,
-    numbers: dict[str, jax.Array],
+    numbers: setting_types.Numbers,
     *,
     config: SearchConfig,
     is_greedy: bool,

@@ -19,7 +19,7 @@ VISIT_OFFSET = 50.0  # c_visit of the Gumbel paper: added to the visits
 class GumbelConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of algorithm gumbel; they may be scalars of JAX, also traced ones."""
 
-    max_considered_actions: setting_types.PositiveInt = 16
+    max_considered_actions: setting_types.PositiveInt = setting_types.in_schedule(16)
     """Moves that share the simulations at the root."""
     value_scale: setting_types.TracedPositive = 0.3
     """Weight of Q against the logits, c_scale of the paper."""
@@ -28,15 +28,13 @@ class GumbelConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class PuctConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of algorithms puct and puct_over_visits; numbers may be traced scalars of JAX."""
 
-    c_puct: setting_types.TracedPositive = 2.0
-    """Weight of exploration against Q."""
-    root_noise_fraction: Annotated[float, pydantic.Field(ge=0, le=1), setting_types.TRACEABLE] = (
-        0.25
-    )
+    c_puct: setting_types.TracedPositive = setting_types.common(2.0)
+    """Weight of exploration against Q in PUCT."""
+    root_noise_fraction: setting_types.TracedShare = 0.25
     """Share of Dirichlet noise in the root's prior."""
-    root_noise_alpha: Annotated[setting_types.PositiveFloat | None, setting_types.TRACEABLE] = None
+    root_noise_alpha: Annotated[setting_types.PositiveNumber | None, setting_types.TRACEABLE] = None
     """Concentration of the noise; None means min(1, 10 / legal moves)."""
-    move_choice: Literal["visits", "q"] = "visits"
+    move_choice: Literal["visits", "q"] = setting_types.in_schedule("visits")
     """Choose by visits, or by Q among the moves with many visits."""
 
     NEEDS: ClassVar[setting_types.Table] = {
@@ -51,26 +49,28 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     be scalars of JAX, also traced ones.
     """
 
-    algorithm: Literal["gumbel", "puct", "puct_over_visits"] = "gumbel"
+    algorithm: Literal["gumbel", "puct", "puct_over_visits"] = setting_types.in_schedule(
+        "gumbel", is_common=True
+    )
     """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `rules`."""
-    num_simulations: setting_types.Simulations = 32
+    num_simulations: setting_types.Simulations = setting_types.in_schedule(32, is_common=True)
     """Network evaluations a move, after the root's own."""
-    leaves_per_step: setting_types.Simulations = 1
+    leaves_per_step: setting_types.Simulations = setting_types.in_schedule(1)
     """Leaves of each tree that are evaluated in one batch; divides the simulations."""
-    virtual_loss: Annotated[float, pydantic.Field(ge=1)] = 1.0
+    virtual_loss: Annotated[float, pydantic.Field(ge=1)] = setting_types.in_schedule(1.0)
     """Lost visits that a pending path adds, with several leaves a step."""
     temperature: setting_types.TracedNonNegative = 1.0
     """Temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
-    temperature_plies: Annotated[setting_types.NonNegativeInt, setting_types.TRACEABLE] = 1000
+    temperature_plies: setting_types.TracedCount = 1000
     """Plies with this temperature; later moves are the best ones."""
     prior_temperature: setting_types.TracedPositive = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
-    has_proofs: bool = True
+    has_proofs: bool = setting_types.in_schedule(True)
     """Look one ply ahead for the end of the game. A move that is proven no better than another is
     neither searched nor played."""
-    score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
+    score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = setting_types.in_schedule(0.0)
     """Share of the final score in the value that the search maximises; 0: the result alone."""
-    symmetry: Literal["none", "random", "average"] = "none"
+    symmetry: Literal["none", "random", "average"] = setting_types.in_schedule("none")
     """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
     gumbel: GumbelConfig = GumbelConfig()
     """Read by algorithm gumbel."""

@@ -7,7 +7,7 @@ useful and far below what no machine can hold; the run compares the whole with t
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import pydantic
 import pydantic_core
@@ -16,6 +16,7 @@ from azo.settings import import_paths
 
 _LARGEST = 2**31 - 1
 Config = TypeVar("Config", bound=pydantic.BaseModel)
+Default = TypeVar("Default")
 MAX_SIMULATIONS = 2**15 - 2  # nodes and actions are stored in 16 bits
 
 PositiveInt = Annotated[int, pydantic.Field(gt=0, le=_LARGEST)]
@@ -63,6 +64,18 @@ def needs_other(setting: str, *excluded: Any, alternatives: tuple[Needs, ...] = 
     return Needs(setting, excluded=excluded, alternatives=alternatives)
 
 
+# What a TRACEABLE setting is: of Python in files and flags, of JAX where a program takes it as an
+# argument. Files with settings are read without JAX.
+if TYPE_CHECKING:
+    import jax
+
+    Number: TypeAlias = float | jax.Array
+    WholeNumber: TypeAlias = int | jax.Array
+else:
+    Number, WholeNumber = float, int
+Numbers = dict[str, Number]  # by full names: the pytree of all that changes without compiling
+
+
 def is_traced(value: object) -> bool:
     """Returns whether a value is an array of JAX, known or only when the program runs."""
     return hasattr(value, "aval")
@@ -77,11 +90,56 @@ def _number(value: Any, validate: pydantic.ValidatorFunctionWrapHandler) -> Any:
     return validate(value)
 
 
-# Marks a number that may change without a new compilation, and may be a traced scalar: it decides
-# nothing in Python, except by being 0, see `is_zero`.
+# Marks a number that may change while a run goes on, without a new compilation, and may be a traced
+# scalar: it decides nothing in Python, except by being 0, see `is_zero`.
 TRACEABLE = pydantic.WrapValidator(_number)
-TracedPositive = Annotated[PositiveFloat, TRACEABLE]
-TracedNonNegative = Annotated[NonNegativeFloat, TRACEABLE]
+PositiveNumber = Annotated[Number, pydantic.Field(gt=0, allow_inf_nan=False)]
+TracedPositive = Annotated[PositiveNumber, TRACEABLE]
+TracedNonNegative = Annotated[Number, pydantic.Field(ge=0, allow_inf_nan=False), TRACEABLE]
+TracedShare = Annotated[Number, pydantic.Field(ge=0, le=1), TRACEABLE]
+TracedCount = Annotated[WholeNumber, pydantic.Field(ge=0, le=_LARGEST), TRACEABLE]
+
+
+def never(default: Default, *, is_common: bool = False) -> Default:
+    """Declares a setting that a run never changes: it decides shapes, or the start of the run."""
+    return _declared(default, "never", is_common)
+
+
+def on_resume(default: Default, *, is_common: bool = False) -> Default:
+    """Declares a setting that may change whenever a run is resumed."""
+    return _declared(default, "on resume", is_common)
+
+
+def in_schedule(default: Default, *, is_common: bool = False) -> Default:
+    """Declares a setting that a schedule may change, by compiling another program."""
+    return _declared(default, "in a schedule", is_common)
+
+
+def common(default: Default) -> Default:
+    """Declares a setting that people set, TRACEABLE or not of a run."""
+    return _declared(default, None, True)
+
+
+def _declared(default: Default, changes: str | None, is_common: bool) -> Any:
+    extra: Any = {"changes": changes, "is_common": is_common}
+    return pydantic.Field(default, json_schema_extra=extra)
+
+
+def when_changed(field: pydantic.fields.FieldInfo) -> str | None:
+    """Returns when a setting of a run may change, None if its declaration does not say."""
+    if TRACEABLE in field.metadata:
+        return "while it runs"
+    return _extra(field).get("changes")
+
+
+def is_common(field: pydantic.fields.FieldInfo) -> bool:
+    """Returns whether a setting is one that people set: `--help` shows only these."""
+    return bool(_extra(field).get("is_common"))
+
+
+def _extra(field: pydantic.fields.FieldInfo) -> dict[str, Any]:
+    extra = field.json_schema_extra
+    return extra if isinstance(extra, dict) else {}
 
 
 def is_zero(number: Any) -> bool:
@@ -89,14 +147,14 @@ def is_zero(number: Any) -> bool:
     return not is_traced(number) and number == 0
 
 
-def split_numbers(settings: Config) -> tuple[Config, dict[str, Any]]:
+def split_numbers(settings: Config) -> tuple[Config, Numbers]:
     """Returns settings without their traceable numbers, and these by full names.
 
     A 0 or None stays. In place of a number is 1, so settings that differ in numbers alone give
     equal ones. `with_numbers` puts the numbers back.
     """
     changes: dict[str, Any] = {}
-    numbers: dict[str, Any] = {}
+    numbers: Numbers = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
         if isinstance(value, pydantic.BaseModel):
@@ -107,7 +165,7 @@ def split_numbers(settings: Config) -> tuple[Config, dict[str, Any]]:
     return settings.model_copy(update=changes), numbers
 
 
-def with_numbers(settings: Config, numbers: Mapping[str, Any]) -> Config:
+def with_numbers(settings: Config, numbers: Mapping[str, Number]) -> Config:
     """Returns settings with numbers by full names, traced or not, and without a check."""
     changes: dict[str, Any] = {}
     for name, number in numbers.items():
@@ -149,13 +207,28 @@ def known_or_import_path(*known: str) -> NameOrPath:
     return NameOrPath(check)
 
 
-def import_settings(kind: type[pydantic.BaseModel], prefix: str = "") -> list[str]:
-    """Returns the full names of all settings that may be import paths."""
-    names = []
+def section_of(field: pydantic.fields.FieldInfo) -> type[pydantic.BaseModel] | None:
+    """Returns the class of a field if it is a section of settings."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel) else None
+
+
+def fields_of(
+    kind: type[pydantic.BaseModel], prefix: str = ""
+) -> dict[str, pydantic.fields.FieldInfo]:
+    """Returns the fields of all settings, those of sections too, by full names."""
+    fields: dict[str, pydantic.fields.FieldInfo] = {}
     for name, field in kind.model_fields.items():
-        annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
-            names += import_settings(annotation, f"{prefix}{name}.")
-        elif any(isinstance(mark, NameOrPath) for mark in field.metadata):
-            names.append(prefix + name)
-    return names
+        section = section_of(field)
+        own = {prefix + name: field}
+        fields |= own if section is None else fields_of(section, f"{prefix}{name}.")
+    return fields
+
+
+def import_settings(kind: type[pydantic.BaseModel]) -> list[str]:
+    """Returns the full names of all settings that may be import paths."""
+    return [
+        name
+        for name, field in fields_of(kind).items()
+        if any(isinstance(mark, NameOrPath) for mark in field.metadata)
+    ]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pydantic
 
-from azo.settings import setting_types, validation
+from azo.settings import setting_types
 
 Show = Callable[[str, Any], str]
 """Returns the text of a setting, by its full name, and a value."""
@@ -82,8 +82,9 @@ def needs_of(kind: type[pydantic.BaseModel], prefix: str = "") -> dict[str, list
     for base in reversed(kind.__mro__):
         for name, needs in vars(base).get("NEEDS", {}).items():
             own = [_with_prefix(one, prefix) for one in needs]
-            for setting in _settings_in(kind, name):
-                table[prefix + setting] = table.get(prefix + setting, []) + own
+            for setting in setting_types.fields_of(kind):
+                if setting == name or setting.startswith(f"{name}."):
+                    table[prefix + setting] = table.get(prefix + setting, []) + own
     return table
 
 
@@ -144,20 +145,8 @@ def check(stages: Sequence[Any], typed: Collection[str], show: Show = as_flag) -
 
 
 def _sections(kind: type[pydantic.BaseModel]) -> dict[str, type[pydantic.BaseModel]]:
-    sections = {
-        name: validation.section_of(field.annotation) for name, field in kind.model_fields.items()
-    }
+    sections = {name: setting_types.section_of(field) for name, field in kind.model_fields.items()}
     return {name: section for name, section in sections.items() if section is not None}
-
-
-def _settings_in(kind: type[pydantic.BaseModel], name: str) -> list[str]:
-    """Returns the full names of the settings in a section; the name itself if it is a setting."""
-    own, _, rest = name.partition(".")
-    section = _sections(kind).get(own)
-    if section is None:
-        return [name]
-    names = [rest] if rest else section.model_fields
-    return [f"{own}.{setting}" for one in names for setting in _settings_in(section, one)]
 
 
 def _with_prefix(needs: setting_types.Needs, prefix: str) -> setting_types.Needs:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 import pydantic
 
-from azo.settings import import_paths
+from azo.settings import import_paths, setting_types
 from azo.storage import files
 
 Settings = TypeVar("Settings", bound=pydantic.BaseModel)
@@ -73,8 +73,8 @@ def with_current_names(kind: type[pydantic.BaseModel], tree: Any) -> Any:
         if isinstance(current.setdefault(section, {}), Mapping):
             current[section] = {**current[section], setting: tree[name]}
     for name, field in kind.model_fields.items():
-        if name in current and (section_kind := section_of(field.annotation)):
-            current[name] = with_current_names(section_kind, current[name])
+        if name in current and (inner := setting_types.section_of(field)):
+            current[name] = with_current_names(inner, current[name])
     return current
 
 
@@ -83,19 +83,14 @@ def current_name(kind: type[pydantic.BaseModel], name: str) -> str:
     own, _, rest = name.partition(".")
     if not rest:
         return renamed_in(kind).get(own, name)
-    section = section_of(kind.model_fields[own].annotation) if own in kind.model_fields else None
+    field = kind.model_fields.get(own)
+    section = None if field is None else setting_types.section_of(field)
     return name if section is None else f"{own}.{current_name(section, rest)}"
 
 
 def renamed_in(kind: type[pydantic.BaseModel]) -> Mapping[str, str]:
     """Returns the names of today of the settings of a class, by former names."""
     return getattr(kind, "RENAMED", {})
-
-
-def section_of(annotation: Any) -> type[pydantic.BaseModel] | None:
-    """Returns the annotation of a field if it is a class of settings."""
-    is_section = isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel)
-    return annotation if is_section else None
 
 
 def merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,7 +181,7 @@ def _kind_at(kind: type[pydantic.BaseModel], section: Sequence[str]) -> type[pyd
 
 def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
     """Returns the first class of settings in an annotation such as `tuple[Phase, ...]`."""
-    if (section := section_of(annotation)) is not None:
-        return section
+    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+        return annotation
     models = (_model_in(argument) for argument in typing.get_args(annotation))
     return next((model for model in models if model is not None), None)

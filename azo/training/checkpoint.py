@@ -17,7 +17,7 @@ import numpy as np
 
 from azo.learning import placement, run_state
 from azo.networks import checkpoint_folder, exported_network, network_files
-from azo.settings import shipped_files
+from azo.settings import setting_types, shipped_files, typed_settings
 from azo.storage import descriptors, files, locks
 from azo.training import config, orbax_calls
 
@@ -28,20 +28,6 @@ _COUNTS = (
 )
 # Other versions of these may change the bits of a run.
 _PACKAGES = ("azo", "jax", "jaxlib", "flax", "optax", "mctx", "chex", "numpy", "scipy", "numba")
-
-# Settings that a resumed run may change.
-_FREE: Any = dict.fromkeys(("minutes", "evaluation", "ratings", "curriculum", "origin"), True) | {
-    "run": {
-        "folder",
-        "num_iterations",
-        "num_devices",
-        "save_every",
-        "keep_checkpoints",
-        "log_every",
-        "max_evaluations",
-        "max_processor_seconds",
-    }
-}
 
 
 class Checkpoints(contextlib.ExitStack):
@@ -92,16 +78,14 @@ class Checkpoints(contextlib.ExitStack):
         """Raises ValueError if the settings cannot continue the latest checkpoint."""
         if not self.latest_step:
             return
-        old = self.settings().model_dump(mode="json")
-        for section, fields in settings.model_dump(mode="json", exclude=_FREE).items():
-            for name, value in fields.items():
-                if old[section][name] != value:
-                    flag = f"{section}.{name}".replace("_", "-")
-                    raise ValueError(
-                        f"{self.folder}: cannot resume: {section}.{name} is {value}, but the run"
-                        f" was begun with {old[section][name]}. Give --{flag}"
-                        f" {old[section][name]}, or another --run.folder"
-                    )
+        old = self.settings()
+        for name, field in setting_types.fields_of(config.Config).items():
+            value, begun = (typed_settings.value_of(one, name) for one in (settings, old))
+            if value != begun and setting_types.when_changed(field) != "on resume":
+                raise ValueError(
+                    f"{self.folder}: cannot resume: {name} is {value}, but the run was begun with"
+                    f" {begun}. Give {typed_settings.as_flag(name, begun)}, or another --run.folder"
+                )
 
     def save(
         self,

@@ -24,17 +24,6 @@ from azo.training import checks
 
 DEFAULT_CONFIG = shipped_files.CONFIGS / "azo8.toml"
 
-# Settings that are fixed for a run: array shapes and the folder.
-_FIXED_SECTIONS = ("game", "network", "generation", "evaluation", "ratings", "run")
-_FIXED_SETTINGS = (
-    "selfplay.num_games",
-    "selfplay.teacher",
-    "resignation.is_enabled",
-    "replay.capacity",
-    "learner.optimiser",
-    "gate.is_enabled",
-)
-
 # Settings that end a run, the metrics that they limit, and what is said then of one or more.
 _LIMITS = {
     "minutes": ("time/minutes", "minute", "over"),
@@ -60,25 +49,25 @@ _GAMES_OF_MATCHES = setting_types.needs_other(
 class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Length, devices and folder of a run."""
 
-    seed: setting_types.Seed = 0
+    seed: setting_types.Seed = setting_types.never(0, is_common=True)
     """Start of all random keys; the same seed repeats the run."""
-    folder: pathlib.Path = pathlib.Path("runs/azo8")
+    folder: pathlib.Path = setting_types.on_resume(pathlib.Path("runs/azo8"), is_common=True)
     """Folder of checkpoints and metrics; by default runs/ and the name of the settings file."""
-    num_iterations: setting_types.PositiveInt | None = None
+    num_iterations: setting_types.PositiveInt | None = setting_types.on_resume(None, is_common=True)
     """Iterations of the whole run; one of the limits must be given."""
-    num_devices: setting_types.Devices | None = None
+    num_devices: setting_types.Devices | None = setting_types.on_resume(None, is_common=True)
     """Devices, which share games and batches; None takes all."""
-    save_every: setting_types.PositiveInt = 10
+    save_every: setting_types.PositiveInt = setting_types.on_resume(10)
     """Iterations between checkpoints."""
-    keep_checkpoints: setting_types.PositiveInt = 3
+    keep_checkpoints: setting_types.PositiveInt = setting_types.on_resume(3)
     """Latest checkpoints to keep; the best one is always kept."""
-    log_every: setting_types.PositiveInt = 1
+    log_every: setting_types.PositiveInt = setting_types.on_resume(1)
     """Iterations between lines of metrics."""
-    max_evaluations: setting_types.LargeInt | None = None
+    max_evaluations: setting_types.LargeInt | None = setting_types.on_resume(None)
     """Network evaluations in self-play and gates after which the run ends."""
-    max_processor_seconds: setting_types.PositiveFloat | None = None
+    max_processor_seconds: setting_types.PositiveFloat | None = setting_types.on_resume(None)
     """Processor time of the iterations, on the host, after which the run ends."""
-    start_from: pathlib.Path | None = None
+    start_from: pathlib.Path | None = setting_types.never(None, is_common=True)
     """Folder of a run or network whose network the run begins with, instead of a fresh one; of one
     for Othello on a board of another size, the layers that fit."""
 
@@ -86,18 +75,20 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Matches against a fixed opponent during a run."""
 
-    every: setting_types.NonNegativeInt = 10
+    every: setting_types.NonNegativeInt = setting_types.on_resume(10, is_common=True)
     """Iterations from one evaluation to the next, and one at the end of the run; 0: none."""
-    num_games: setting_types.PairedGames = 128
+    num_games: setting_types.PairedGames = setting_types.on_resume(128)
     """Games a match. Each opening is played twice, with both colours."""
-    num_simulations: setting_types.Simulations = 100
+    num_simulations: setting_types.Simulations = setting_types.on_resume(100)
     """Simulations a move of the network."""
-    opponent: str = "rollouts:100"
+    opponent: str = setting_types.on_resume("rollouts:100", is_common=True)
     """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, patterns:DEPTH, rollouts:N or a path
     of a checkpoint."""
-    opening_plies: Annotated[setting_types.Plies, pydantic.Field(multiple_of=2)] = 4
+    opening_plies: Annotated[setting_types.Plies, pydantic.Field(multiple_of=2)] = (
+        setting_types.on_resume(4)
+    )
     """Random plies at the start of each game; even, so that black moves first afterwards."""
-    until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None
+    until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = setting_types.on_resume(None)
     """The run ends when a match reaches this score."""
 
     NEEDS: ClassVar[setting_types.Table] = {
@@ -115,12 +106,12 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Elo on a fixed ladder during a run, and discs lost on solved positions."""
 
-    num_points: setting_types.NonNegativeInt = 0
+    num_points: setting_types.NonNegativeInt = setting_types.on_resume(0, is_common=True)
     """Ratings of a run, after equal shares of it; 0: none."""
-    num_games: setting_types.PairedGames = 256
+    num_games: setting_types.PairedGames = setting_types.on_resume(256)
     """Games against each of about two players, at most; fewer if all ratings would take more than
     a tenth of the time. Each opening is played twice, with both colours."""
-    num_simulations: setting_types.Simulations = 100
+    num_simulations: setting_types.Simulations = setting_types.on_resume(100)
     """Simulations a move of the network."""
 
     NEEDS: ClassVar[setting_types.Table] = {
@@ -145,16 +136,20 @@ class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
 class Config(azo.learning.run_state.RecipeConfig):
     """All settings of a run: of the compiled iteration, and of the host's work around it."""
 
-    minutes: Annotated[float, pydantic.Field(ge=2, le=6000)] | None = None
+    minutes: Annotated[float, pydantic.Field(ge=2, le=6000)] | None = setting_types.on_resume(
+        None, is_common=True
+    )
     """Length of the run, with matches and compilation, of which at most a quarter of it counts;
     learning rate and ratings follow it."""
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     ratings: RatingsConfig = RatingsConfig()
     run: RunConfig = RunConfig()
-    curriculum: tuple[Phase, ...] = ()
+    curriculum: tuple[Phase, ...] = setting_types.on_resume(())
     """Phases, run one after the other; without any there is a single run."""
-    origin: Annotated[azo.networks.origin.Origin | None, tyro.conf.Suppress] = None
+    origin: Annotated[azo.networks.origin.Origin | None, tyro.conf.Suppress] = (
+        setting_types.on_resume(None)
+    )
     """What the network learned from besides the rules; a run records it, see `origin`."""
 
     LIMITS: ClassVar[tuple[str, ...]] = tuple(_LIMITS)
@@ -207,8 +202,9 @@ def scheduled(config: Config, generation: int, share: float) -> Config:
     """Returns the settings of a generation, counted from 0, after a share of the run."""
     entries = [entry for entry in config.generation.schedule if entry.holds(generation, share)]
     changes = {name: value for entry in entries for name, value in entry.set.items()}
-    for name in changes:
-        if name.partition(".")[0] in _FIXED_SECTIONS or name in _FIXED_SETTINGS:
+    for name, field in setting_types.fields_of(Config).items() if changes else ():
+        is_changed = any(name == one or name.startswith(f"{one}.") for one in changes)
+        if is_changed and setting_types.when_changed(field) in ("never", "on resume"):
             raise ValueError(f"generation.schedule: {name} cannot change during a run")
     plain = config.generation.model_copy(update={"schedule": ()})
     return with_settings(config.model_copy(update={"generation": plain}), changes)

@@ -39,24 +39,24 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
     ] = ()
     """Archives of games, or folders of runs."""
-    source: Literal["files", "random", "search", "runs"] = "files"
+    source: Literal["files", "random", "search", "runs"] = setting_types.common("files")
     """Games of the files; random games (which teach only the value); games of --player; or the
     positions in the replays of runs, with the targets of their searches."""
-    num_games: setting_types.PositiveInt = 10_000
+    num_games: setting_types.PositiveInt = setting_types.common(10_000)
     """Games to make with --source random, and to play in parallel with --source search."""
-    player: pathlib.Path | None = None
+    player: pathlib.Path | None = setting_types.common(None)
     """Folder of the network that searches with --source search."""
-    max_opening_plies: setting_types.Plies = 10
+    max_opening_plies: setting_types.Plies = setting_types.common(10)
     """--source search: games begin after 0 to this many random plies."""
-    start: pathlib.Path | None = None
+    start: pathlib.Path | None = setting_types.common(None)
     """Folder of a network of the same shape to start from."""
-    folder: pathlib.Path = pathlib.Path("runs/supervised")
+    folder: pathlib.Path = setting_types.common(pathlib.Path("runs/supervised"))
     """New folder for the best network and the metrics."""
-    num_epochs: setting_types.PositiveFloat = 10.0
+    num_epochs: setting_types.PositiveFloat = setting_types.common(10.0)
     """Passes over all examples."""
-    evaluations_per_epoch: setting_types.PositiveFloat = 1.0
+    evaluations_per_epoch: setting_types.PositiveFloat = setting_types.common(1.0)
     """Evaluations on the held-out games; there is always one at the end of training."""
-    seed: setting_types.Seed = 0
+    seed: setting_types.Seed = setting_types.common(0)
     """Start of all random keys."""
     game: registry.GameConfig = registry.GameConfig(size=8)
     """Rules of the games to make; archives have games on 8x8."""

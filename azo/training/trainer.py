@@ -263,7 +263,7 @@ class Trainer:
 
     def compile(
         self, kind: generations.IterationKind, state: run_state.RunState
-    ) -> tuple[config.Config, Any, dict[str, Any]]:
+    ) -> tuple[config.Config, Any, setting_types.Numbers]:
         """Returns settings and program of the next iteration, and the numbers that it takes."""
         share = float(self.progress(state))
         settings = config.scheduled(self.settings, int(state.generation), share)

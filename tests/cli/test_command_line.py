@@ -1,15 +1,22 @@
 """Flags of all commands: precedence, suggestions, messages and exit codes."""
 
+import fcntl
+import os
 import pathlib
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
 
 import pytest
 from support import refusals
 
-from azo.cli import command_line, train
+from azo.cli import command_line, evaluate, train
 from azo.search import improvement
-from azo.training import config
+from azo.settings import setting_types, typed_settings
+from azo.training import config, supervised_data
 
 
 def test_a_flag_overrides_the_file_and_leaves_its_other_settings(tmp_path):
@@ -53,20 +60,92 @@ def test_a_wrong_flag_is_named_with_what_would_work(flags, expected):
     assert refusals.message_of(train.load, flags.split()).startswith(expected)
 
 
-def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, tmp_path):
+_WITHOUT_FLAGS = ("first", "second", "files")
+
+
+def _help(capsys, *flags):
+    with pytest.raises(SystemExit) as caught:
+        train.load(flags)
+    assert caught.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_the_help_of_everything_shows_every_setting_with_its_default(capsys, tmp_path):
     path = tmp_path / "small.toml"
     path.write_text("[search]\nnum_simulations = 77\n")
-    with pytest.raises(SystemExit) as caught:
-        train.load(["--config", str(path), "--help"])
-    shown = capsys.readouterr().out
-    assert caught.value.code == 0
+    shown = _help(capsys, "--config", str(path), "--help-all")
     assert "77" in shown
-    assert "--minutes" in shown
-    for section, settings in config.Config():
-        for name in getattr(type(settings), "model_fields", ()):
-            if (section, name) == ("generation", "schedule"):
-                continue  # a list of tables, which only a file can give
-            assert f"--{section}.{name.replace('_', '-')}" in shown
+    for name in setting_types.fields_of(config.Config):
+        # A list of tables only a file can give; the record of a run is no flag.
+        if name not in ("generation.schedule", "curriculum", "origin"):
+            assert f"--{name.replace('_', '-')}" in shown
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_help_is_a_page_of_what_people_set_with_the_defaults_of_the_recipe(
+    width, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = _help(capsys, "--config", "olivaw", "--help")
+    settings = config.load_file(pathlib.Path("olivaw"))
+    fields = setting_types.fields_of(config.Config)
+    common = [name for name, field in fields.items() if setting_types.is_common(field)]
+    assert 18 <= len(common) <= 26
+    for name, field in fields.items():
+        value = typed_settings.value_of(settings, name)
+        typed = typed_settings.as_flag(name, value)
+        assert (f"  {typed} " in shown) == setting_types.is_common(field), name
+    page = shown[shown.index("usage: azo train [--SETTING VALUE ...]") :].splitlines()
+    assert max(map(len, page)) <= width
+    assert len(page) <= 100
+    assert any(re.search(r"--search.algorithm puct +Gumbel AlphaZero", line) for line in page)
+    assert page[-1] == f"azo train --help-all explains all {len(fields)} settings."
+
+
+def test_the_page_is_as_wide_as_a_terminal():
+    """A terminal tells its width itself, without the environment."""
+    program = "import sys; from azo.cli import train; train.load(['--help'])"
+    for width in (80, 120):
+        lines = _in_terminal([sys.executable, "-c", program], width).splitlines()
+        page = lines[lines.index("usage: azo train [--SETTING VALUE ...]") :]
+        assert width - 12 < max(map(len, page)) <= width
+
+
+@pytest.mark.parametrize("kind", [evaluate.EvaluateConfig, supervised_data.SuperviseConfig])
+def test_the_pages_of_other_commands_have_their_own_settings(kind, capsys):
+    shown = {}
+    for flag in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            command_line.parse(kind, [flag], prog="azo other")
+        shown[flag] = capsys.readouterr().out
+    own = [name for name, field in kind.model_fields.items() if not setting_types.section_of(field)]
+    flags = ["--" + name.replace("_", "-") for name in own if name not in _WITHOUT_FLAGS]
+    flags = ["--json" if flag == "--json-lines" else flag for flag in flags]
+    assert len(flags) > 5
+    for text in shown.values():
+        assert all(flag in text for flag in flags)
+    assert len(shown["--help"]) < len(shown["--help-all"]) / 2
+
+
+def _in_terminal(command, width):
+    """Returns what a command writes to a terminal of a width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environment = {name: x for name, x in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other side is closed
+            part = b""
+        if not part:
+            break
+        written += part
+    os.close(ours)
+    assert process.wait() == 0, written
+    return written.decode().replace("\r", "")
 
 
 def test_a_value_error_inside_a_library_keeps_its_traceback():

@@ -82,13 +82,15 @@ class Step:
 once = functools.partial(Step, screens=(FULL,))
 in_terminals = functools.partial(Step, screens=(FULL, NARROW))
 protocol = functools.partial(Step, screens=(FULL, PIPE), reads_on=True)
+_PAGE = r"azo \w+ --help-all explains all \d+ settings\."
+_WITH_PAGE = ("evaluate", "supervise", "train")
 STEPS = (
     # What a person sees first.
     once("--version", r"azo \S+"),
     Step("evalute", r"unknown command 'evalute'\. Did you mean 'azo evaluate'\?", 2),
     Step("evaluate", r"PLAYER is missing: The player whose result is given\.", 2),
     *(
-        once(f"{name} --help", r"\(default: .*\) .*")
+        once(f"{name} --help", _PAGE if name in _WITH_PAGE else r"\(default: .*\) .*")
         for name in sorted(set(__main__.COMMANDS) - {"book", "report"})
     ),
     once("report --help", r"\(required\) .*"),
