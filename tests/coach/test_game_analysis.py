@@ -236,7 +236,7 @@ def test_the_page_needs_nothing_else_and_names_are_text():
 
 def test_a_ply_that_the_game_does_not_have_is_refused(capsys):
     message = commands.refused(capsys, "analyse", "f5", "--ply", 3)
-    assert message == "--ply 3: the game has 1 plies"
+    assert message == "--ply 3: the game has 1 ply"
 
 
 def test_a_lost_win_weighs_more_than_discs_of_a_lost_game():

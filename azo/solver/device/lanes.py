@@ -36,7 +36,7 @@ _BIN_BITS = 2
 
 
 @flax.struct.dataclass
-class Node:
+class LaneNode:
     """The current position of a lane, and the work left there."""
 
     player: bitboard.Bitboard  # [L]
@@ -53,13 +53,13 @@ Bins = tuple[bitboard.Bitboard, ...]  # [L] each, the highest bit of the bins' n
 class Lanes:
     """The state of `L` searches."""
 
-    node: Node
+    node: LaneNode
     alpha: jax.Array  # [L] int32, lower bound of the window, raised by the moves searched
     is_stuck: jax.Array  # [L] bool, the side to move has no move and has not yet passed
     unrated: bitboard.Bitboard  # [L], moves of the node that are not yet rated
     bins: Bins  # of the rated moves
     # Nodes `[max_empties - 2, L]`, and the bins of those with rated moves.
-    stack: tuple[Node, Bins]
+    stack: tuple[LaneNode, Bins]
     depth: jax.Array  # [L] int32, nodes on the stack
     nodes: jax.Array  # [L] int32, positions visited, except for ratings
 
@@ -92,7 +92,7 @@ class Searcher:
         legal = self.game.legal_squares(root)
         num_squares = self.game.size**2
         alpha, beta = (jnp.full(shape, x, jnp.int32) for x in (-num_squares - 1, num_squares))
-        node = Node(root.player, root.opponent, legal, beta, jnp.zeros(shape, bool))
+        node = LaneNode(root.player, root.opponent, legal, beta, jnp.zeros(shape, bool))
         bins = (bitboard.from_int(0, *shape),) * _BIN_BITS
         sizes = max(self.max_empties - 2, 1), max(self.max_empties - RATED_EMPTIES + 1, 0)
         zeros = jnp.zeros(shape, jnp.int32)
@@ -128,7 +128,7 @@ class Searcher:
 
         after = dataclasses.replace(node, moves=node.moves & ~disc.where(plays))
         alpha = jnp.where(gets_value, jnp.maximum(lanes.alpha, -utility), lanes.alpha)
-        child_node = Node(
+        child_node = LaneNode(
             player=child.player,
             opponent=child.opponent,
             moves=legal.where(~is_known),
@@ -154,10 +154,10 @@ class Searcher:
         """Returns each lane whose node is done to the parent, which takes the value."""
         returns = lanes.is_done & (lanes.depth > 0)
 
-        def stay(lanes: Lanes) -> tuple[Node, Bins, jax.Array]:
+        def stay(lanes: Lanes) -> tuple[LaneNode, Bins, jax.Array]:
             return lanes.node, lanes.bins, lanes.alpha
 
-        def to_parent(lanes: Lanes) -> tuple[Node, Bins, jax.Array]:
+        def to_parent(lanes: Lanes) -> tuple[LaneNode, Bins, jax.Array]:
             node, bins = _read(lanes.stack, lanes.depth - 1)
             # The parent's alpha was that of a node that has passed, or minus `beta`.
             alpha = -jnp.minimum(lanes.alpha, lanes.node.beta)
