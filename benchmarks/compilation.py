@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from azo.games import registry
-from azo.learning import loop, placement
+from azo.learning import iteration, placement
 from azo.training import config, devices
 from benchmarks import measure
 
@@ -64,7 +64,7 @@ def compile_seconds(path: pathlib.Path) -> float:
     mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
     state = placement.begin(game, settings, mesh, seed=0)
-    iterate = loop.build(game, settings, mesh)
+    iterate = iteration.build(game, settings, mesh)
     return measure.compile_program(iterate, state, 0.0).compile_seconds
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from azo.games import protocol, registry
-from azo.learning import loop, placement, replay, run_state
+from azo.learning import iteration, placement, replay, run_state
 from azo.networks import network
 from azo.training import config, devices
 from benchmarks import inputs, measure
@@ -125,7 +125,7 @@ def _programs(
 
     where = placement.shardings(recipe, mesh)
     full = jax.jit(filled, out_shardings=where)(empty)
-    iterate = loop.build(game, recipe, mesh)
+    iterate = iteration.build(game, recipe, mesh)
     copied = jax.jit(lambda state: jax.tree.map(jnp.copy, state), out_shardings=where)
     progress = np.float32(0)
     whole = measure.compile_program(iterate, full, progress)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello
-from azo.learning import ply_records, replay
+from azo.learning import replay, trajectories
 from azo.search import improvement
 from benchmarks import baselines, measure
 
@@ -79,13 +79,13 @@ def azo_bytes(game: othello.Othello, simulations: int) -> list[float]:
     mctx_search = functools.partial(baselines.mctx_search, game, config=config)
     by_mctx = jax.eval_shape(functools.partial(mctx_search, _evaluation(game)), key, position)
     ring = jax.eval_shape(functools.partial(replay.empty_buffer, game, 1))
-    history = jax.eval_shape(functools.partial(ply_records.empty_history, game, 1))
+    history = jax.eval_shape(functools.partial(trajectories.empty_history, game, 1))
     counters = num_bytes((ring.next_row, ring.size, ring.window_starts))
     return [
         num_bytes(position),
         num_bytes(by_azo.tree) / (simulations + 1),
         num_bytes(by_mctx.search_tree) / (simulations + 1),
-        num_bytes(history.plies) / game.max_plies,
+        num_bytes(history) / game.max_plies - 1,
         num_bytes(ring) - counters,
         num_bytes(history),
     ]

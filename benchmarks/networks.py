@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello
-from azo.learning import learner, ply_records, replay, selfplay, starts
+from azo.learning import learner, replay, selfplay, starts, trajectories
 from azo.networks import network, network_config
 from azo.search import improvement
 from benchmarks import inputs, measure
@@ -129,7 +129,7 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
         board=board,
         policy=legal / legal.sum(axis=-1, keepdims=True),
         value=jnp.zeros(len(board)),
-        score=jnp.full(len(board), ply_records.UNKNOWN_SCORE),
+        score=jnp.full(len(board), trajectories.UNKNOWN_SCORE),
     )
 
     def learn(train_state, key):

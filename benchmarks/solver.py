@@ -14,13 +14,12 @@ import sys
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pydantic
 from jax.sharding import NamedSharding, PartitionSpec
 
 from azo.games import bitboard, othello
-from azo.learning import endings
+from azo.learning.options import endings
 from azo.solver.device import batched
 from azo.solver.host import endgame
 from benchmarks import measure
@@ -88,10 +87,10 @@ def positions(game: othello.Othello, num_empties: int, batch: int, seed: int) ->
 
     @jax.jit
     def play(key: jax.Array) -> tuple[othello.Position, jax.Array]:
-        targets = jnp.full(2 * batch, num_empties)
-        position = endings.from_random_games(game, key, targets)
-        is_reached = game.num_empties(position) <= num_empties
-        return position, is_reached & ~game.is_over(position)
+        bounds = endings.EndingsConfig.model_construct(  # also more than a run may solve
+            min_empties=num_empties, max_empties=num_empties
+        )
+        return endings.random_endings(game, key, 2 * batch, bounds)
 
     position, is_fit = play(jax.random.key(seed))
     chosen = np.flatnonzero(is_fit)[:batch]

@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from azo.games import registry
-from azo.learning import loop, placement
+from azo.learning import iteration, placement
 from azo.settings import shipped_files
 from azo.training import config
 
@@ -46,7 +46,7 @@ def signature(name: str) -> dict[str, float]:
     game = registry.make(settings.game)
     mesh = placement.make_mesh(NUM_DEVICES)
     state = placement.begin(game, settings, mesh, seed=0)
-    iterate = loop.build(game, settings, mesh)
+    iterate = iteration.build(game, settings, mesh)
     for number in range(num_iterations):
         state, _ = iterate(state, number / settings.run.num_iterations)
     if not int(state.learner.num_steps):

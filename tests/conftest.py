@@ -23,7 +23,7 @@ import jax
 import pytest
 from support import web_visit
 
-from azo.learning import learner, loop, placement, run_state
+from azo.learning import iteration, learner, placement, run_state
 from azo.process import code_identity, console, program_cache
 
 # XLA's newer emitters of fused loops double the time of compiling; JAX 0.11 has no others.
@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _programs_are_shared():
     """Runs with equal recipes share their first state and their program, which takes 4 s each."""
-    build, begin = loop.build, placement.begin
+    build, begin = iteration.build, placement.begin
     programs, states = {}, {}
 
     def key(game, config, mesh, **others):
@@ -104,7 +104,7 @@ def _programs_are_shared():
         return jax.tree.map(lambda x: x.copy(), state)  # a run donates its state
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "build", shared_build)
+        patch.setattr(iteration, "build", shared_build)
         patch.setattr(placement, "begin", shared_begin)
         yield
 

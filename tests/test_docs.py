@@ -29,7 +29,8 @@ def _name(path):
 def _commands(text):
     """Returns the arguments of each `azo COMMAND ...` in fenced or inline code, or in comments."""
     text = text.replace("\\\n", " ")
-    fenced = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    fenced = [block for language, block in blocks if not language]
     lines = "\n".join(fenced).splitlines() + re.findall(r"^#   (azo .*)$", text, re.MULTILINE)
     inline = re.findall(r"`(azo [^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
     matches = []

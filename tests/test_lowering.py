@@ -20,8 +20,9 @@ import pytest
 from jax.sharding import PartitionSpec
 from jaxlib.mlir import ir
 
+import azo.learning.iteration
 from azo.games import othello, patterns, registry
-from azo.learning import learner, loop, placement, replay, run_state
+from azo.learning import learner, placement, replay, run_state
 from azo.networks import network
 from azo.search import improvement
 from azo.settings import shipped_files
@@ -103,7 +104,8 @@ def iteration():
     game = registry.make(recipe.game)
     create = functools.partial(run_state.create, game, recipe, seed=0, num_devices=1)
     progress = jax.ShapeDtypeStruct((), jnp.float32)
-    return loop.build(game, recipe, placement.make_mesh(1)), (jax.eval_shape(create), progress)
+    program = azo.learning.iteration.build(game, recipe, placement.make_mesh(1))
+    return program, (jax.eval_shape(create), progress)
 
 
 PROGRAMS = {

@@ -9,7 +9,6 @@ import difflib
 import errno
 import inspect
 import io
-import itertools
 import pathlib
 import re
 import signal
@@ -203,9 +202,12 @@ def _allow_imports(kind: type[pydantic.BaseModel], argv: Sequence[str]) -> list[
     # Also in `--curriculum.0.set network.kind mine:Network`.
     names = setting_types.import_settings(kind)
     parts = [part for word in others for part in word.split("=", 1)]
-    for name, value in itertools.pairwise(parts):
-        if name.removeprefix("--").replace("-", "_") in names and import_paths.is_path(value):
-            import_paths.allow([value])
+    setting = ""
+    for part in parts:
+        if import_paths.is_path(part) and setting in names:
+            import_paths.allow([part])
+        else:  # a setting may have several values
+            setting = part.removeprefix("--").replace("-", "_")
     return others
 
 

@@ -62,7 +62,8 @@ def run_training(
     """
     changes = dict(settings or {})
     given = (changes.get(name) for name in setting_types.import_settings(config.Config))
-    import_paths.allow(x for x in given if isinstance(x, str) and import_paths.is_path(x))
+    texts = [x for y in given for x in ([y] if isinstance(y, str) else y or ())]
+    import_paths.allow(x for x in texts if isinstance(x, str) and import_paths.is_path(x))
     import_paths.allow(allow_imports)
     if folder is not None:
         changes["run.folder"] = str(folder)

@@ -1,7 +1,7 @@
 """Learning from self-play, all of it pure functions on devices.
 
-Read `loop` first (play, label, insert, learn), then `selfplay` with its options,
-`ply_records`, `targets`, `replay`, `learner`, and `run_state`.
-`supervised` and `pretraining` learn from recorded games, `endings` from exact ones. This layer must
-not know files, clocks, printing, matches or opponents.
+Read `iteration` first (play, label, insert, learn), then `selfplay`, `trajectories`, `targets`,
+`replay`, `learner` and `run_state`. `options` has the parts that settings switch on, one module
+each. `supervised` and `pretraining` learn from recorded games. This layer must not know files,
+clocks, printing, matches or opponents.
 """

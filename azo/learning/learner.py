@@ -4,7 +4,7 @@ The policy loss masks illegal moves, as the search does.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import flax.struct
@@ -14,10 +14,10 @@ import optax
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import optimisers, ply_records, replay
+from azo.learning import optimisers, replay, trajectories
 from azo.networks import heads, network, pattern_tables
 from azo.search import search_tree
-from azo.settings import setting_types
+from azo.settings import import_paths, setting_types
 
 MAX_GRADIENT_NORM = 5.0  # larger gradients are scaled down
 _LAST_RATE = 0.05  # learning rate at the end of a schedule, as a share of its peak
@@ -27,9 +27,11 @@ _LATE_SHARE = 0.2  # of a run, over which a trapezoid falls
 class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Loss and optimiser."""
 
-    optimiser: Literal["adamw", "sgd", "muon"] = setting_types.never("adamw")
-    """AdamW; SGD with momentum that adds the weight decay to the gradient; or Muon for hidden
-    kernels and AdamW for the rest."""
+    optimiser: Annotated[str, setting_types.known_or_import_path("adamw", "sgd", "muon")] = (
+        setting_types.never("adamw")
+    )
+    """adamw; sgd, with momentum, adds the weight decay to the gradient; muon for hidden kernels and
+    AdamW for the rest; or MODULE:FUNCTION, see docs/extend.md."""
     learning_rate: setting_types.TracedPositive = setting_types.common(2e-3)
     """Step size after warm-up."""
     table_feature_rate: setting_types.TracedPositive = 1e-3
@@ -89,6 +91,10 @@ class Losses:
     entropy: jax.Array  # of the network's policy over legal moves, nats
 
 
+ExtraLoss = Callable[[heads.Prediction, replay.Examples], jax.Array | float]
+"""A term of the loss, `[]` float32, of the predictions for a batch."""
+
+
 def unknown_losses() -> Losses:
     """Returns NaN losses, for an iteration without steps."""
     return Losses(*[jnp.float32(jnp.nan)] * len(dataclasses.fields(Losses)))
@@ -135,6 +141,8 @@ def make_optimiser(
             muon_weight_dimension_numbers=optimisers.hidden_kernels,
             consistent_rms=optimisers.ROOT_MEAN_SQUARE,
         )
+    elif import_paths.is_path(config.optimiser):
+        descent = import_paths.load("learner.optimiser", config.optimiser)(rate, config)
     else:
         descent = optax.chain(
             optax.add_decayed_weights(decay, mask=_is_kernel),
@@ -170,6 +178,7 @@ def learn(
     config: LearnerConfig,
     score_share: float = 0.0,
     axis_name: str | None = None,
+    extra_losses: Sequence[ExtraLoss] = (),
 ) -> tuple[TrainState, Losses]:
     """Takes `config.num_steps` steps `S`, each on newly drawn examples, and returns mean losses.
 
@@ -185,6 +194,7 @@ def learn(
         (_, (losses, batch_stats)), gradient = gradient_of(
             game, model, state.params, state.batch_stats, key, sample(draw),
             config=config, score_share=score_share, axis_name=axis_name,
+            extra_losses=extra_losses,
         )  # fmt: skip
         if axis_name is not None:
             gradient, losses, batch_stats = jax.lax.pmean(
@@ -217,6 +227,7 @@ def loss(
     config: LearnerConfig,
     score_share: float = 0.0,
     axis_name: str | None = None,
+    extra_losses: Sequence[ExtraLoss] = (),
 ) -> tuple[jax.Array, tuple[Losses, Any]]:
     """Returns the total loss of a batch, its terms, and the new running averages.
 
@@ -240,6 +251,8 @@ def loss(
     )
     losses = _losses(game, prediction, legal, examples, score_share, axis_name)
     total = config.policy_weight * losses.policy + losses.value
+    for extra_loss in extra_losses:
+        total += extra_loss(prediction, examples)
     if not setting_types.is_zero(config.entropy_bonus):
         total -= config.entropy_bonus * losses.entropy
     if not setting_types.is_zero(config.score_weight):
@@ -268,7 +281,7 @@ def _losses(
     row = jnp.searchsorted(jnp.asarray(game.scores), examples.score)
     log_chance = jax.nn.log_softmax(prediction.score_logits)
     log_chance = jnp.take_along_axis(log_chance, row[:, None], axis=1)[:, 0]
-    is_known = examples.score != ply_records.UNKNOWN_SCORE
+    is_known = examples.score != trajectories.UNKNOWN_SCORE
     num_known = is_known.sum(dtype=jnp.float32)
     if axis_name is not None:  # so that the mean over devices is the mean over all examples
         num_known = jax.lax.pmean(num_known, axis_name)

@@ -1,6 +1,5 @@
 """Where the state of a run lies: the mesh of devices, and how a state is laid out over it."""
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -71,9 +70,8 @@ def redistribute(buffer: replay.ReplayBuffer, num_devices: int) -> replay.Replay
     total = buffer.size.sum(axis=0)
     size = dealt(total)
     in_window = jnp.minimum(buffer.window_starts, buffer.size[:, None]).sum(axis=0)
-    columns = {f.name: getattr(buffer, f.name) for f in dataclasses.fields(replay.Rows)}
     return replay.ReplayBuffer(
-        **jax.tree.map(lambda x: x[row], columns),
+        **jax.tree.map(lambda x: x[row], replay.columns(buffer)),
         next_row=size % new,
         size=size,
         window_starts=size[:, None] - dealt(total - in_window),  # the newest ones are dealt last

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import ply_records, selfplay, starts, supervised
+from azo.learning import selfplay, starts, supervised, targets, trajectories
 from azo.process import code_identity
 from azo.search import improvement
 
@@ -61,18 +61,18 @@ def searched_plies(
     config = selfplay.SelfplayConfig(
         num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
     )
-    _, turns = selfplay.play(game, evaluate, play_key, games, search=search, config=config)
-    finalised, _ = ply_records.finalise(ply_records.empty_history(game, num_games), turns.plies)
+    _, played, _ = selfplay.play(game, evaluate, play_key, games, search=search, config=config)
+    history = trajectories.empty_history(game, num_games)
+    plies, labels, _ = targets.label(targets.TargetsConfig(), history, played)
     # Game after game, as the games of a column follow one another.
-    finalised = jax.tree.map(lambda x: np.asarray(x).swapaxes(0, 1), finalised)
-    is_ready = finalised.is_ready
-    plies = jax.tree.map(lambda x: x[is_ready], finalised.plies)
+    plies, labels = jax.tree.map(lambda x: np.asarray(x).swapaxes(0, 1), (plies, labels))
+    plies, labels = jax.tree.map(lambda x: x[labels.is_new], (plies, labels))
     is_first = np.diff(plies.ply, prepend=plies.ply[:1]) != 1
     return supervised.RecordedPlies(
         board=plies.board,
         action=plies.policy.argmax(axis=1).astype(np.int32),
-        value=finalised.outcome[is_ready],
-        score=finalised.score[is_ready],
+        value=labels.outcome,
+        score=labels.score,
         ply=plies.ply,
         game=np.cumsum(is_first, dtype=np.int32) - 1,
         policy=plies.policy,

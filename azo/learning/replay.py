@@ -9,7 +9,8 @@ number of newest rows: `window_starts` counts the rows since the beginning of ea
 """
 
 import dataclasses
-import functools
+import types
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import flax.struct
@@ -18,9 +19,8 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol
-from azo.learning import endings, ply_records, targets
-from azo.search import explored, search_tree
-from azo.settings import setting_types
+from azo.learning import targets, trajectories
+from azo.settings import import_paths, setting_types
 
 MAX_WINDOW = 64
 
@@ -41,6 +41,9 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     )
     """Learn only from this many last iterations; 0: from all."""
 
+    sampling: Annotated[str, setting_types.known_or_import_path("uniform")] = "uniform"
+    """How the examples of a batch are drawn: uniform, or MODULE:FUNCTION, see docs/extend.md."""
+
     @pydantic.model_validator(mode="after")
     def _check_one_window(self) -> "ReplayConfig":
         if self.window_generations and self.window_iterations:
@@ -60,37 +63,48 @@ class Examples:
     """Positions with their targets: stored in 84 bytes each on 8x8, wider once they are taken."""
 
     board: jax.Array  # [R, words] uint32
-    policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`; then float32, summing to 1
+    policy: jax.Array  # [R, A] uint8, see `trajectories.quantise`; then float32, summing to 1
     value: jax.Array  # [R] float16, then float32, target for the side to move
     score: jax.Array  # [R] int8, then int32, final score for this side, or UNKNOWN_SCORE
+    # Fields of options, by name, `[R, ...]`; 0 for examples that are no plies.
+    extras: dict[str, jax.Array] = flax.struct.field(default_factory=dict)
 
 
-@flax.struct.dataclass
-class Rows(Examples):
-    """Positions of self-play."""
+@flax.struct.dataclass(kw_only=True)
+class NewRows(Examples):
+    """Positions to insert, `[...]`; all fields but `is_valid` may lack leading axes."""
 
-    iteration: jax.Array  # [R] int32, iteration in which the position was played
-    actor_version: jax.Array  # [R] int32, see `ply_records.Plies`
+    iteration: jax.Array  # [...] int32, iteration in which the position was played
+    actor_version: jax.Array  # [...] int32, see `trajectories.Trajectory`
+    is_valid: jax.Array  # [...] bool; other positions are left out
 
 
-@flax.struct.dataclass
-class ReplayBuffer(Rows):
+@flax.struct.dataclass(kw_only=True)
+class ReplayBuffer(Examples):
     """The ring of one device; a whole state has the rings of all `D` devices one after another."""
 
+    iteration: jax.Array  # [R] int32, as in `NewRows`
+    actor_version: jax.Array  # [R] int32, likewise
     next_row: jax.Array  # [1] int32, [D] in a whole state: row of the next position
     size: jax.Array  # [1] int32, [D] in a whole state: positions in the ring
     window_starts: jax.Array  # [1, MAX_WINDOW] int32, [D, ...] in a whole state: positions added
     # since the beginning of each of the latest generations or iterations, the present one first
 
 
-@flax.struct.dataclass
-class NewRows(Rows):
-    """Positions to insert; the other fields may lack leading axes."""
-
-    is_valid: jax.Array  # [...] bool; other positions are left out
+_COLUMNS = ("board", "policy", "value", "score", "iteration", "actor_version", "extras")
 
 
-def empty_buffer(game: protocol.Game, capacity: int, *, num_devices: int = 1) -> ReplayBuffer:
+Sample = Callable[[ReplayBuffer, jax.Array, int, int], jax.Array]
+"""Draws rows `[M]` int32 of one device, given the buffer, a key, the number M, and the window."""
+
+
+def empty_buffer(
+    game: protocol.Game,
+    capacity: int,
+    *,
+    num_devices: int = 1,
+    fields: trajectories.Fields = types.MappingProxyType({}),
+) -> ReplayBuffer:
     """Returns empty rings with `capacity` rows in total."""
     return ReplayBuffer(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
@@ -102,56 +116,27 @@ def empty_buffer(game: protocol.Game, capacity: int, *, num_devices: int = 1) ->
         next_row=jnp.zeros(num_devices, jnp.int32),
         size=jnp.zeros(num_devices, jnp.int32),
         window_starts=jnp.zeros((num_devices, MAX_WINDOW), jnp.int32),
+        extras=trajectories.zeros(fields, capacity),
     )
 
 
-def played_rows(finalised: ply_records.FinalisedPlies, value: jax.Array) -> NewRows:
-    """Returns the plies `[W, B]` whose game has ended now; `value` `[W, B]` is their target."""
-    plies = finalised.plies
+def labelled_rows(trajectory: trajectories.Trajectory, labels: targets.Labels) -> NewRows:
+    """Returns the plies `[T, B]` that are labelled now."""
     return NewRows(
-        is_valid=finalised.is_ready,
-        board=plies.board,
-        policy=plies.policy,
-        value=value,
-        score=finalised.score,
-        iteration=plies.iteration,
-        actor_version=plies.actor_version,
+        is_valid=labels.is_new,
+        board=trajectory.board,
+        policy=trajectory.policy,
+        value=labels.value,
+        score=labels.score,
+        iteration=trajectory.iteration,
+        actor_version=trajectory.actor_version,
+        extras=trajectory.extras,
     )
 
 
-def explored_rows(
-    positions: explored.ExploredPositions, iteration: jax.Array, actor_version: jax.Array
-) -> NewRows:
-    """Returns positions `[T, M]` that were searched but not played, with the search's values."""
-    return NewRows(
-        is_valid=positions.is_valid,
-        board=positions.board,
-        policy=ply_records.quantise(positions.policy),
-        value=positions.value,
-        score=jnp.int8(ply_records.UNKNOWN_SCORE),
-        iteration=iteration,
-        actor_version=actor_version,
-    )
-
-
-def exact_rows(
-    game: protocol.Game,
-    lines: endings.ExactLines,
-    iteration: jax.Array,
-    actor_version: jax.Array,
-    *,
-    score_share: float,
-) -> NewRows:
-    """Returns solved positions `[K, M]` with their scores and best moves."""
-    return NewRows(
-        is_valid=lines.is_valid,
-        board=lines.board,
-        policy=lines.policy,
-        value=search_tree.value_of_score(game, lines.score, score_share),
-        score=lines.score,
-        iteration=iteration,
-        actor_version=actor_version,
-    )
+def columns(rows: NewRows | ReplayBuffer) -> dict[str, Any]:
+    """Returns the arrays that have a row for each position."""
+    return {name: getattr(rows, name) for name in _COLUMNS}
 
 
 def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
@@ -165,14 +150,21 @@ def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
         full = jnp.broadcast_to(new, (*rows.is_valid.shape, *old.shape[1:]))
         return old.at[row].set(full.reshape(-1, *old.shape[1:]).astype(old.dtype), mode="drop")
 
+    nothing = {name: jnp.zeros((), x.dtype) for name, x in buffer.extras.items()}
+    new_columns = columns(rows) | {"extras": nothing | rows.extras}
     num_added = is_valid.sum(dtype=jnp.int32)
     return dataclasses.replace(
         buffer,
-        **jax.tree.map(put, _columns(buffer), _columns(rows)),
+        **jax.tree.map(put, columns(buffer), new_columns),
         next_row=(buffer.next_row + num_added) % capacity,
         size=jnp.minimum(buffer.size + num_added, capacity),
         window_starts=jnp.minimum(buffer.window_starts + num_added, 2**30),
     )
+
+
+def begin_iteration(buffer: ReplayBuffer, config: ReplayConfig) -> ReplayBuffer:
+    """Returns the rings as an iteration begins, a window of its own if the settings say so."""
+    return begin_window(buffer) if config.window_iterations else buffer
 
 
 def begin_window(buffer: ReplayBuffer) -> ReplayBuffer:
@@ -188,6 +180,21 @@ def num_in_window(buffer: ReplayBuffer, window: int) -> jax.Array:
     return jnp.minimum(buffer.size, buffer.window_starts[:, window - 1])
 
 
+def in_window(buffer: ReplayBuffer, window: int) -> jax.Array:
+    """Returns the rows of one device, `[R]` bool, that may be drawn."""
+    capacity = buffer.value.shape[0]
+    back = (buffer.next_row[0] - 1 - jnp.arange(capacity)) % capacity
+    return back < num_in_window(buffer, window)[0]
+
+
+def sampler(config: ReplayConfig) -> Sample:
+    """Returns the function that draws the rows of a batch."""
+    if config.sampling == "uniform":
+        return draw
+    sample: Sample = import_paths.load("replay.sampling", config.sampling)
+    return sample
+
+
 def draw(buffer: ReplayBuffer, key: jax.Array, num_examples: int, window: int = 0) -> jax.Array:
     """Draws rows `[M]` uniformly, with replacement; undefined if the window is empty."""
     back = jax.random.randint(key, (num_examples,), 0, num_in_window(buffer, window)[0])
@@ -198,39 +205,13 @@ def take(packed: Examples, row: jax.Array) -> Examples:
     """Returns the positions in rows `[M]`, ready to learn from."""
     return Examples(
         board=packed.board[row],
-        policy=ply_records.restore(packed.policy[row]),
+        policy=trajectories.restore(packed.policy[row]),
         value=packed.value[row].astype(jnp.float32),
         score=packed.score[row].astype(jnp.int32),
+        extras={name: x[row] for name, x in packed.extras.items()},
     )
 
 
-def averaged(buffer: ReplayBuffer, config: targets.TargetsConfig) -> ReplayBuffer:
-    """Returns the buffer with policies and values of duplicates averaged.
-
-    Copies of a position with the same actor version all get the mean over these copies. Each copy
-    keeps its row, so a position keeps the weight of its copies.
-    """
-    if config.average_duplicates == "none":
-        return buffer
-    version = buffer.actor_version[:, None].astype(jnp.uint32)
-    is_used = jnp.arange(buffer.value.shape[0]) < buffer.size[0]
-    group = duplicates(jnp.concatenate([buffer.board, version, ~is_used[:, None]], axis=1))
-    value = buffer.value[:, None].astype(jnp.float32)
-    both = jnp.concatenate([ply_records.restore(buffer.policy), value], axis=1)
-    total = functools.partial(jax.ops.segment_sum, segment_ids=group, num_segments=len(group))
-    means = (total(both) / total(jnp.ones_like(value)))[group]
-    return dataclasses.replace(
-        buffer,
-        policy=jnp.where(is_used[:, None], ply_records.quantise(means[:, :-1]), 0),
-        value=means[:, -1].astype(buffer.value.dtype),
-    )
-
-
-def duplicates(keys: jax.Array) -> jax.Array:
+def groups(keys: jax.Array) -> jax.Array:
     """Returns the group `[R]` int32 of each row, from 0 on: rows of equal `keys` `[R, W]`."""
     return jnp.unique(keys, axis=0, return_inverse=True, size=len(keys))[1]
-
-
-def _columns(rows: Rows) -> dict[str, Any]:
-    """Returns the arrays that have a row for each position."""
-    return {field.name: getattr(rows, field.name) for field in dataclasses.fields(Rows)}

@@ -14,16 +14,17 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import protocol, summaries
-from azo.learning import generations, learner, ply_records, replay, resignation, starts
+from azo.learning import learner, replay, starts, trajectories
 
 # Classes by name, since a field named like its module would hide the module in the class body.
-from azo.learning.endings import EndingsConfig
 from azo.learning.learner import LearnerConfig, TrainState
-from azo.learning.ply_records import GamesInProgress, History
+from azo.learning.options import generations, interface, registry
+from azo.learning.options.endings import EndingsConfig
+from azo.learning.options.resignation import ResignationConfig
 from azo.learning.replay import ReplayBuffer, ReplayConfig
-from azo.learning.resignation import ResignationConfig, ResignationCounts
 from azo.learning.selfplay import SelfplayConfig
 from azo.learning.targets import TargetsConfig
+from azo.learning.trajectories import GamesInProgress, Trajectory
 from azo.networks import network
 from azo.networks.network import NetworkConfig, Variables
 from azo.search.improvement import SearchConfig
@@ -59,9 +60,9 @@ class RunState:
     learner: TrainState
     actor_params: Variables | None  # actor's network with a gate or a teacher, else None
     games: GamesInProgress
-    history: History
+    history: Trajectory  # [L, B], the latest plies
     replay: ReplayBuffer
-    resignation_counts: ResignationCounts | None  # if games may be resigned
+    options: dict[str, Any]  # parts of options, by their names
     iteration: jax.Array  # [] int32, iterations done
     generation: jax.Array  # [] int32, number of the generation, counted from 0
     generation_games: jax.Array  # [] int32, games finished before this generation
@@ -78,6 +79,12 @@ class RunState:
         """Returns the learner's network: in its newest state."""
         return self.learner.variables()
 
+    def actor(self) -> tuple[Variables, jax.Array]:
+        """Returns the network that plays, and the iterations done when it was fixed, [] int32."""
+        if self.actor_params is None:
+            return self.variables(), self.iteration
+        return self.actor_params, self.actor_version
+
     def num_evaluations(self) -> int:
         """Returns the network evaluations of self-play and gates so far, on the host."""
         millions, rest = (int(x) for x in self.evaluations)
@@ -88,36 +95,6 @@ class RunState:
         rest = self.evaluations[1] + number
         evaluations = jnp.stack([self.evaluations[0] + rest // _MILLION, rest % _MILLION])
         return dataclasses.replace(self, evaluations=evaluations)
-
-    def next_generation(self, *, is_promoted: bool, begins_window: bool) -> "RunState":
-        """Returns the state at the beginning of a new generation.
-
-        The learner's network becomes the actor's if it `is_promoted`. The replay `begins_window` if
-        it counts windows in generations.
-        """
-        state = dataclasses.replace(
-            self.failed(restarts_games=True),
-            replay=replay.begin_window(self.replay) if begins_window else self.replay,
-            generation=self.generation + 1,
-            num_failures=jnp.zeros_like(self.num_failures),
-        )
-        if not is_promoted:
-            return state
-        # A copy, since the iteration donates the learner's arrays.
-        actor_params, version = jax.tree.map(jnp.copy, (self.variables(), self.iteration))
-        return dataclasses.replace(state, actor_params=actor_params, actor_version=version)
-
-    def failed(self, *, restarts_games: bool) -> "RunState":
-        """Returns the state after a failure at the gate.
-
-        Steps, and perhaps games, of the generation are counted from now.
-        """
-        return dataclasses.replace(
-            self,
-            generation_games=jnp.copy(self.num_games if restarts_games else self.generation_games),
-            generation_steps=jnp.copy(self.learner.num_steps),
-            num_failures=self.num_failures + 1,
-        )
 
 
 def create(
@@ -140,26 +117,22 @@ def create(
         variables = {kind: layers | start[kind] for kind, layers in variables.items()}
     optimiser = learner.make_optimiser(config.learner, config.network)
     num_games = config.selfplay.num_games
-    games = starts.spread_games(
-        game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
-    )
-    counts = None
-    if config.resignation.is_enabled:
-        key = jax.random.fold_in(games_key, 0)
-        resigning = resignation.init_state(key, num_games, config.resignation)
-        games = dataclasses.replace(games, resignation=resigning)
-        counts = resignation.init_counts()
+    options = registry.active(game, config)
+    games = starts.spread_games(game, games_key, num_games, options=options)
+    parts = interface.begin_games(options, jax.random.fold_in(games_key, 0), num_games)
     actor_params = None
     if config.has_own_actor:
         actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
-    zero = jnp.int32(0)
+    zero, fields = jnp.int32(0), interface.fields(options)
     return RunState(
         learner=learner.init(optimiser, variables),
         actor_params=actor_params,
-        games=games,
-        history=ply_records.empty_history(game, num_games),
-        replay=replay.empty_buffer(game, config.replay.capacity, num_devices=num_devices),
-        resignation_counts=counts,
+        games=dataclasses.replace(games, options=parts),
+        history=trajectories.empty_history(game, num_games, fields),
+        replay=replay.empty_buffer(
+            game, config.replay.capacity, num_devices=num_devices, fields=fields
+        ),
+        options=interface.parts({option.name: option.begin_run() for option in options}),
         iteration=zero,
         generation=zero,
         generation_games=zero,
@@ -184,6 +157,5 @@ def partition(config: RecipeConfig) -> Any:
             "games": games,
             "history": PartitionSpec(None, AXIS),
             "replay": games,
-            "resignation_counts": everywhere if config.resignation.is_enabled else None,
         }
     )

@@ -1,18 +1,16 @@
-"""Self-play: `B` games side by side. A ply searches, moves, records and restarts finished games.
-
-Options of the settings are branches while the program is traced: one that is off costs nothing.
-"""
+"""Self-play: `B` games side by side. A ply searches, moves, records and restarts finished games."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import othello, protocol
-from azo.learning import endings, ply_records, resignation, starts
-from azo.search import explored, improvement, search_tree
+from azo.games import protocol
+from azo.learning import starts, trajectories
+from azo.learning.options import interface
+from azo.search import improvement, search_tree
 from azo.settings import setting_types
 
 
@@ -31,6 +29,11 @@ class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Maximum number of random opening plies; each game draws its number uniformly."""
     explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = setting_types.in_schedule(0.0)
     """Examples from positions searched but not played, for each played position."""
+    options: Annotated[
+        tuple[Annotated[str, setting_types.known_or_import_path()], ...],
+        pydantic.Field(max_length=16),
+    ] = setting_types.never(())
+    """Options of your own, MODULE:CLASS each, as docs/extend.md says."""
     teacher: str | None = setting_types.never(None)
     """Folder of a network that plays in place of the learner's network."""
 
@@ -48,93 +51,99 @@ def play(
     game: protocol.Game,
     evaluate: improvement.Evaluate,
     key: jax.Array,
-    games: ply_records.GamesInProgress,
-    threshold: jax.Array | None = None,
+    games: trajectories.GamesInProgress,
+    states: dict[str, Any] | None = None,
     *,
     search: improvement.SearchConfig,
     config: SelfplayConfig,
-    resigning: resignation.ResignationConfig | None = None,
-    adjudicate_empties: int = 0,
+    options: interface.Options = (),
     iteration: jax.Array | int = 0,
     actor_version: jax.Array | int = 0,
-) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
+) -> tuple[trajectories.GamesInProgress, trajectories.Trajectory, dict[str, Any]]:
     """Plays `config.num_plies` plies `T` of every game.
 
-    A player resigns below the `threshold`, `[]` float32; None if nobody resigns. Games are
-    adjudicated at `adjudicate_empties` empty squares; 0 for never. The numbers of `iteration` and
-    `actor_version` are recorded with the plies.
+    `states` are the options' parts of the state of the run, by their names. The numbers of
+    `iteration` and `actor_version` are recorded with the plies.
 
-    Returns the games after the last ply, and the turns; a column of turns may hold several games.
-    The reward of adjudicated games is still 0, see `score_adjudicated`.
+    Returns the games after the last ply, their trajectory `[T, B]`, and records by the names of
+    options; those of "search" are means over the games, `[T]` float32, by names of metrics.
     """
-    num_games = games.ply.shape[0]
-    num_explored = round(config.explored_share * num_games)
+    num_games, states = games.ply.shape[0], states or {}
 
-    def open_games(key: jax.Array, resignation_key: jax.Array) -> ply_records.GamesInProgress:
+    def open_games(key: jax.Array, options_key: jax.Array) -> trajectories.GamesInProgress:
         games = starts.new_games(
             game,
             key,
             num_games,
             min_opening_plies=config.min_opening_plies,
             max_opening_plies=config.max_opening_plies,
-            adjudicate_empties=adjudicate_empties,
+            options=options,
         )
-        if threshold is None:
-            return games
-        assert resigning is not None
-        state = resignation.init_state(resignation_key, num_games, resigning)
-        return dataclasses.replace(games, resignation=state)
+        parts = interface.begin_games(options, options_key, num_games)
+        return dataclasses.replace(games, options=parts)
 
     def play_ply(
-        games: ply_records.GamesInProgress, key: jax.Array
-    ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
-        search_key, opening_key, resignation_key = jax.random.split(key, 3)
+        games: trajectories.GamesInProgress, key: jax.Array
+    ) -> tuple[trajectories.GamesInProgress, tuple[trajectories.Trajectory, dict[str, Any]]]:
+        search_key, opening_key, options_key = jax.random.split(key, 3)
         position, ply = games.position, games.ply
         result = improvement.search(game, evaluate, search_key, position, config=search, ply=ply)
-        step = game.step(position, result.action)
-        is_last, score = step.discount == 0, -game.final_score(step.position)
-        reward = jnp.where(
-            is_last, search_tree.value_of_score(game, score, search.score_share), 0.0
-        )
-        discount, score = step.discount, score.astype(jnp.int8)
-        positions = resigned = is_adjudicated = None
-        if num_explored:
-            positions = explored.most_visited(game, result.tree, result.action, num_explored)
-        if threshold is not None:  # the player who resigns loses
-            assert games.resignation is not None
-            resigns, resigned = resignation.apply(games.resignation, result.value, ply, threshold)
-            score = jnp.where(resigns, ply_records.UNKNOWN_SCORE, score)
-            reward, discount = jnp.where(resigns, -1.0, reward), jnp.where(resigns, 0.0, discount)
-        if adjudicate_empties:
-            is_ending = endings.is_ending(game, step.position, adjudicate_empties)
-            is_adjudicated = (discount != 0) & is_ending
-            discount = jnp.where(is_adjudicated, 0.0, discount)
-        plies = ply_records.Plies(
+        for option in options:
+            result = option.after_search(games, result)
+        turn = _step(game, games, result, search.score_share)
+        parts, records = {}, {"search": _predictions(result)}
+        for option in options:
+            name = option.name
+            part, state = games.options.get(name), states.get(name)
+            turn, parts[name], records[name] = option.after_step(turn, part, state)
+        trajectory = trajectories.Trajectory(
             board=game.pack(position),
-            policy=ply_records.quantise(result.policy),
-            action=result.action.astype(jnp.int16),
             ply=ply,
-            value=result.value.astype(jnp.float16),
-            raw_value=result.raw_value.astype(jnp.float16),
             iteration=jnp.full_like(ply, iteration),
             actor_version=jnp.full_like(ply, actor_version),
-            score=score,
-            reward=reward,
-            discount=discount,
+            policy=trajectories.quantise(result.policy),
+            value=result.value.astype(jnp.float16),
+            raw_value=result.raw_value.astype(jnp.float16),
+            action=result.action.astype(jnp.int16),
+            score=turn.score,
+            reward=turn.reward,
+            discount=turn.discount,
+            is_waiting=jnp.ones_like(ply, bool),
+            extras=interface.record(options, turn),
         )
-        turn = ply_records.Turns(
-            plies=plies,
-            after=step.position,
-            predictions=_predictions(result),
-            explored=positions,
-            resignation=resigned,
-            is_adjudicated=is_adjudicated,
-        )
-        games = ply_records.GamesInProgress(step.position, ply + 1, resigned)
-        fresh = open_games(opening_key, resignation_key)
-        return protocol.where(discount == 0, fresh, games), turn
+        games = trajectories.GamesInProgress(turn.after, ply + 1, interface.parts(parts))
+        fresh = open_games(opening_key, options_key)
+        games = protocol.where(turn.discount == 0, fresh, games)
+        return games, (trajectory, interface.parts(records))
 
-    return jax.lax.scan(play_ply, games, jax.random.split(key, config.num_plies))
+    keys = jax.random.split(key, config.num_plies)
+    games, (trajectory, records) = jax.lax.scan(play_ply, games, keys)
+    end_key = jax.random.fold_in(key, config.num_plies)
+    for option in options:
+        record = records.get(option.name)
+        trajectory, records[option.name] = option.after_play(
+            interface.key_of(option, end_key), trajectory, record
+        )
+    return games, trajectory, interface.parts(records)
+
+
+def _step(
+    game: protocol.Game,
+    games: trajectories.GamesInProgress,
+    result: improvement.SearchResult,
+    score_share: float,
+) -> interface.Turn:
+    """Plays the moves of a search."""
+    step = game.step(games.position, result.action)
+    is_last, score = step.discount == 0, -game.final_score(step.position)
+    return interface.Turn(
+        games=games,
+        result=result,
+        after=step.position,
+        score=score.astype(jnp.int8),
+        reward=jnp.where(is_last, search_tree.value_of_score(game, score, score_share), 0.0),
+        discount=step.discount,
+    )
 
 
 def _predictions(result: improvement.SearchResult) -> dict[str, jax.Array]:
@@ -147,33 +156,3 @@ def _predictions(result: improvement.SearchResult) -> dict[str, jax.Array]:
         "prior_divergence": divergence.sum(axis=-1).mean(),
         "legal_mass": result.legal_mass.mean(),
     }
-
-
-def score_adjudicated(
-    game: protocol.Game,
-    key: jax.Array,
-    turns: ply_records.Turns,
-    *,
-    max_empties: int,
-    score_share: float,
-) -> tuple[ply_records.Turns, endings.ExactLines]:
-    """Solves the endings of adjudicated games of turns `[T, B]`, all plies at once.
-
-    Returns the turns with exact scores and rewards, and in `after` the ends of the lines seen by
-    the same side; and the lines `[K, T * B]`. The key is for the choice among best moves.
-    """
-    assert isinstance(game, othello.Othello), game.name
-    assert turns.is_adjudicated is not None
-    plies, is_adjudicated = turns.plies, turns.is_adjudicated
-    position, is_requested = jax.tree.map(jnp.ravel, (turns.after, is_adjudicated))
-    lines = endings.solve(game, key, position, is_requested, max_empties=max_empties)
-    end = game.unpack(lines.end.reshape(plies.board.shape))
-    score = -game.final_score(end)
-    reward = search_tree.value_of_score(game, score, score_share)
-    plies = dataclasses.replace(
-        plies,
-        score=jnp.where(is_adjudicated, score.astype(jnp.int8), plies.score),
-        reward=jnp.where(is_adjudicated, reward, plies.reward),
-    )
-    after = protocol.where(is_adjudicated, end, turns.after)
-    return dataclasses.replace(turns, plies=plies, after=after), lines

@@ -1,12 +1,14 @@
 """Starts of new games: random openings, and games spread over all plies."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.learning import endings, ply_records
+from azo.learning import trajectories
+from azo.learning.options import interface
 
 
 def new_games(
@@ -16,20 +18,24 @@ def new_games(
     *,
     min_opening_plies: int = 0,
     max_opening_plies: int = 0,
-    adjudicate_empties: int = 0,
-) -> ply_records.GamesInProgress:
-    """Returns games after random openings, without a state of resignation.
+    options: Sequence[interface.Option] = (),
+) -> trajectories.GamesInProgress:
+    """Returns games after random openings, without parts of options.
 
-    Opening plies count as played plies. An opening stops before a ply that would end the game or
-    have it adjudicated.
+    Opening plies count as played plies. An opening stops before a ply that would end the game, by
+    the rules or by one of the options.
     """
     num_plies = jax.random.randint(key, (num_games,), min_opening_plies, max_opening_plies + 1)
-    return _play_randomly(game, key, num_plies, max_opening_plies, adjudicate_empties)
+    return _play_randomly(game, key, num_plies, max_opening_plies, options)
 
 
 def spread_games(
-    game: protocol.Game, key: jax.Array, num_games: int, *, adjudicate_empties: int = 0
-) -> ply_records.GamesInProgress:
+    game: protocol.Game,
+    key: jax.Array,
+    num_games: int,
+    *,
+    options: Sequence[interface.Option] = (),
+) -> trajectories.GamesInProgress:
     """Returns games at plies spread evenly over a game's length, after random moves.
 
     As a game's length counts the squares of the board, or `max_plies` if that is less.
@@ -40,7 +46,7 @@ def spread_games(
     rows, columns = game.board_shape
     length = min(rows * columns, game.max_plies)
     num_plies = jnp.arange(num_games) % length
-    return _play_randomly(game, key, num_plies, length, adjudicate_empties, begins_again=True)
+    return _play_randomly(game, key, num_plies, length, options, begins_again=True)
 
 
 def _play_randomly(
@@ -48,25 +54,25 @@ def _play_randomly(
     key: jax.Array,
     num_plies: jax.Array,
     max_plies: int,
-    adjudicate_empties: int,
+    options: Sequence[interface.Option],
     *,
     begins_again: bool = False,
-) -> ply_records.GamesInProgress:
+) -> trajectories.GamesInProgress:
     """Returns games after `num_plies` `[B]` random moves, at most `max_plies`.
 
     A move that would end the game is not played, or the game begins again in its place.
     """
-    start = ply_records.GamesInProgress(
-        position=game.start(*num_plies.shape), ply=jnp.zeros_like(num_plies), resignation=None
+    start = trajectories.GamesInProgress(
+        position=game.start(*num_plies.shape), ply=jnp.zeros_like(num_plies), options={}
     )
 
-    def advance(ply: jax.Array, games: ply_records.GamesInProgress) -> Any:
+    def advance(ply: jax.Array, games: trajectories.GamesInProgress) -> Any:
         action = game.random_action(jax.random.fold_in(key, ply), games.position)
         step = game.step(games.position, action)
         is_end = step.discount == 0
-        if adjudicate_empties:
-            is_end |= endings.is_ending(game, step.position, adjudicate_empties)
-        after = ply_records.GamesInProgress(step.position, games.ply + 1, None)
+        for option in options:
+            is_end |= option.is_end(step.position)
+        after = trajectories.GamesInProgress(step.position, games.ply + 1, {})
         after = protocol.where(is_end, start if begins_again else games, after)
         return protocol.where(ply < num_plies, after, games)
 

@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import protocol
-from azo.learning import learner, ply_records, run_state
+from azo.learning import learner, run_state, targets, trajectories
 
 
 @flax.struct.dataclass
@@ -27,6 +26,7 @@ class SelfplayStatistics:
     num_plies: jax.Array  # of these games
     results: jax.Array  # [3] float32, these games won, drawn and lost by the player who began
     resigned: jax.Array  # games that did not reach their end
+    not_finite: jax.Array  # devices with an infinite or NaN value or entropy of a network
     num_devices: jax.Array
     predictions: dict[str, jax.Array]  # means over plies, summed over devices
 
@@ -35,10 +35,10 @@ class SelfplayStatistics:
 class Metrics:
     """Report of an iteration."""
 
-    finite: dict[str, jax.Array]  # see `check_finite`
+    finite: dict[str, jax.Array]  # see `check_finite`, and search values
     selfplay: SelfplayStatistics | None  # over devices; None if nothing is played
     replay_size: jax.Array  # [] int32, positions in the buffer
-    others: dict[str, jax.Array | None]  # [] float32, by their names in `metrics.jsonl`
+    others: dict[str, jax.Array]  # [] float32, by their names in `metrics.jsonl`
 
 
 def all_finite(tree: Any) -> jax.Array:
@@ -55,44 +55,47 @@ def check_finite(
     state: learner.TrainState,
     losses: learner.Losses,
     has_learned: jax.Array | bool = True,
-    turns: ply_records.Turns | None = None,
 ) -> dict[str, jax.Array]:
-    """Returns which numbers of an iteration on this device are finite, each [] bool.
+    """Returns which numbers of learning on this device are finite, each [] bool.
 
     `has_learned`, [] bool, says whether steps were taken before the `state`. Parameters include the
-    state of the optimiser, and search values the values and entropies of the network.
+    state of the optimiser.
     """
     is_unknown = ~jnp.asarray(has_learned)
-    played = () if turns is None else (turns.plies.value, turns.plies.raw_value, turns.predictions)
     others = dataclasses.replace(losses, gradient_norm=jnp.float32(0))
     return {
         "losses": is_unknown | all_finite(others),
         "gradient norm": is_unknown | jnp.isfinite(losses.gradient_norm),
         "parameters": all_finite(state),
-        "search values": all_finite((jnp.float32(0), played)),
     }
 
 
 def gather(
-    game: protocol.Game,
-    turns: ply_records.Turns,
-    finalised: ply_records.FinalisedPlies,
+    played: trajectories.Trajectory,
+    predictions: dict[str, jax.Array],
+    trajectory: trajectories.Trajectory,
+    labels: targets.Labels,
 ) -> SelfplayStatistics:
-    """Returns the sums of one device over labelled turns."""
-    v, z = finalised.plies.raw_value.astype(jnp.float32), finalised.outcome
+    """Returns the sums of one device.
+
+    `predictions` `[T]` belong to the plies played, labels to the whole trajectory.
+    """
+    v, z = trajectory.raw_value.astype(jnp.float32), labels.outcome
     moments = [jnp.ones_like(v), v, z, v**2, z**2, v * z]
-    plies = turns.plies
-    ended = (plies.discount == 0).astype(jnp.float32)
-    sign = jnp.where(plies.ply % 2 == 0, 1, -1)
-    result = sign * jnp.sign(plies.reward)  # of the player who began
+    ended = (played.discount == 0).astype(jnp.float32)
+    sign = jnp.where(played.ply % 2 == 0, 1, -1)
+    result = sign * jnp.sign(played.reward)  # of the player who began
+    values = played.value, played.raw_value, predictions
+    is_unknown = played.score == trajectories.UNKNOWN_SCORE
     return SelfplayStatistics(
-        moments=jnp.stack([jnp.where(finalised.is_ready, x, 0.0).sum() for x in moments]),
+        moments=jnp.stack([jnp.where(labels.is_new, x, 0.0).sum() for x in moments]),
         num_games=ended.sum(),
-        num_plies=(ended * (plies.ply + 1)).sum(),
+        num_plies=(ended * (played.ply + 1)).sum(),
         results=jnp.stack([(ended * (result == kind)).sum() for kind in (1, 0, -1)]),
-        resigned=jnp.where(game.is_over(turns.after), 0.0, ended).sum(),
+        resigned=jnp.where(is_unknown, ended, 0.0).sum(),
+        not_finite=(~all_finite(values)).astype(jnp.float32),
         num_devices=jnp.float32(1),
-        predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), turns.predictions),
+        predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), predictions),
     )
 
 
@@ -121,7 +124,7 @@ def describe_iteration(
             "selfplay/simulations_per_second": settings.search.num_simulations * positions,
             **describe(sums),
         }
-    named |= {name: float(x) for name, x in metrics.others.items() if x is not None}
+    named |= {name: float(x) for name, x in metrics.others.items()}
     return named | {"replay/size": int(metrics.replay_size)}
 
 

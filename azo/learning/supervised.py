@@ -17,13 +17,13 @@ import numpy as np
 import pydantic
 
 from azo.games import protocol
-from azo.learning import ply_records, replay
+from azo.learning import replay, trajectories
 from azo.networks import network
 from azo.process import code_identity
 from azo.search import search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]
-_UNKNOWN = ply_records.UNKNOWN_SCORE
+_UNKNOWN = trajectories.UNKNOWN_SCORE
 _BLOCK = 8192  # games replayed at once
 
 

@@ -1,16 +1,20 @@
-"""Value targets, computed backwards from the end of each game.
+"""Targets: completed games are labelled here, and only here.
 
-The reward belongs to the player who moved. A discount of -1 changes the point of view.
+Value targets are computed backwards from the end of each game. The reward belongs to the player who
+moved. A discount of -1 changes the point of view.
 """
 
-from typing import ClassVar, Literal
+import dataclasses
+from typing import Annotated, ClassVar, Literal
 
 import chex
+import flax.struct
 import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.settings import setting_types
+from azo.learning import trajectories
+from azo.settings import import_paths, setting_types
 
 _Pair = tuple[jax.Array, jax.Array]
 
@@ -18,8 +22,10 @@ _Pair = tuple[jax.Array, jax.Array]
 class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Targets of value and policy."""
 
-    value: Literal["outcome", "lambda"] = setting_types.in_schedule("outcome", is_common=True)
-    """Value target: the result, or a lambda-return."""
+    value: Annotated[str, setting_types.known_or_import_path("outcome", "lambda")] = (
+        setting_types.in_schedule("outcome", is_common=True)
+    )
+    """Value target: outcome; lambda, the lambda-return; or MODULE:FUNCTION, see docs/extend.md."""
     trace_decay: setting_types.TracedShare = 0.98
     """lambda: 1 for the result, 0 for the search's value one ply later."""
     average_duplicates: Literal["none", "same"] = setting_types.in_schedule("none")
@@ -28,6 +34,54 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     NEEDS: ClassVar[setting_types.Table] = {
         "trace_decay": (setting_types.needs("value", "lambda"),),
     }
+
+
+@flax.struct.dataclass
+class Labels:
+    """Targets of a trajectory's plies, for the player to move; defined where `is_new`."""
+
+    is_new: jax.Array  # [T, B] bool, the game has ended and the ply had no target before
+    value: jax.Array  # [T, B] float32 in [-1, 1], the value target
+    outcome: jax.Array  # [T, B] float32, value of the end
+    score: jax.Array  # [T, B] int8, final score or UNKNOWN_SCORE
+
+
+def label(
+    config: TargetsConfig, history: trajectories.Trajectory, played: trajectories.Trajectory
+) -> tuple[trajectories.Trajectory, Labels, trajectories.Trajectory]:
+    """Labels the plies of all games that end with one of the plies `played` `[T, B]`.
+
+    Returns the trajectory `[L + T, B]` of the history `[L, B]` and the plies played, its labels,
+    and the new history of the plies that still wait.
+    """
+    trajectory = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), history, played)
+    reward, discount = trajectory.reward, trajectory.discount
+    is_new = trajectory.is_waiting & is_decided(discount)
+    last_scores = jnp.where(discount == 0, trajectory.score, 0).astype(jnp.float32)
+    score = outcome_targets(last_scores, discount)
+    is_unknown = jnp.abs(score) == -trajectories.UNKNOWN_SCORE
+    labels = Labels(
+        is_new=is_new,
+        value=_value(config, trajectory),
+        outcome=outcome_targets(reward, discount),
+        score=jnp.where(is_unknown, trajectories.UNKNOWN_SCORE, score).astype(jnp.int8),
+    )
+    waiting = dataclasses.replace(trajectory, is_waiting=trajectory.is_waiting & ~is_new)
+    length = history.ply.shape[0]
+    return trajectory, labels, jax.tree.map(lambda x: x[-length:], waiting)
+
+
+def _value(config: TargetsConfig, trajectory: trajectories.Trajectory) -> jax.Array:
+    reward, discount = trajectory.reward, trajectory.discount
+    if not import_paths.is_path(config.value):
+        return value_targets(config, reward, discount, trajectory.value.astype(jnp.float32))
+    value = import_paths.load("targets.value", config.value)(trajectory)
+    if getattr(value, "shape", None) != reward.shape:
+        raise ValueError(
+            f"targets.value is {config.value!r}, which should return an array of shape"
+            f" {reward.shape}, as trajectory.reward has, but returned {jax.typeof(value)}"
+        )
+    return value
 
 
 def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:

@@ -6,6 +6,7 @@ useful and far below what no machine can hold; the run compares the whole with t
 
 import dataclasses
 import re
+import typing
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -198,7 +199,8 @@ def known_or_import_path(*known: str) -> NameOrPath:
             names = ", ".join(map(repr, known))
             raise pydantic_core.PydanticCustomError(
                 "name_or_path",
-                f"should be {names}, or an import path such as 'package.module:Name'",
+                f"should be {names}{', or ' if names else ''}an import path such as"
+                " 'package.module:Name'",
             )
         if (reason := import_paths.refusal(name)) is not None:
             raise pydantic_core.PydanticCustomError("import_path", "{reason}", {"reason": reason})
@@ -226,9 +228,15 @@ def fields_of(
 
 
 def import_settings(kind: type[pydantic.BaseModel]) -> list[str]:
-    """Returns the full names of all settings that may be import paths."""
+    """Returns the full names of all settings that may be import paths, or have items that may."""
     return [
         name
         for name, field in fields_of(kind).items()
-        if any(isinstance(mark, NameOrPath) for mark in field.metadata)
+        if any(isinstance(one, NameOrPath) for one in (*field.metadata, *_inner(field.annotation)))
     ]
+
+
+def _inner(annotation: Any) -> list[Any]:
+    """Returns the marks of the items of a tuple."""
+    items = typing.get_args(annotation)
+    return [mark for item in items for mark in getattr(item, "__metadata__", ())]

@@ -30,6 +30,15 @@ _COUNTS = (
 _PACKAGES = ("azo", "jax", "jaxlib", "flax", "optax", "mctx", "chex", "numpy", "scipy", "numba")
 
 
+# The beginnings of names in checkpoints, where those in a state have changed since the first ones.
+_SAVED_NAMES = {
+    "history/": "history/plies/",
+    "history/is_waiting": "history/is_waiting",
+    "games/options/resignation/": "games/resignation/",
+    "options/resignation/": "resignation_counts/",
+}
+
+
 class Checkpoints(contextlib.ExitStack):
     """The checkpoints of one run, which no other process writes; a context manager."""
 
@@ -106,7 +115,7 @@ class Checkpoints(contextlib.ExitStack):
         if settings.gate.is_enabled and state.actor_params is not None:
             variables = state.actor_params
         arrays, variables = jax.device_get(
-            (network_files.named(_with_bits(state)), network_files.named(variables))
+            (by_saved_names(_with_bits(state)), network_files.named(variables))
         )
         record = checkpoint_folder.CheckpointRecord(
             iteration=step,
@@ -140,9 +149,7 @@ class Checkpoints(contextlib.ExitStack):
         step = self._existing()
         place = checkpoint_folder.folder_of(self.folder, step)
         plain = jax.eval_shape(_with_bits, like)
-        expected = {
-            name: (leaf.shape, leaf.dtype) for name, leaf in network_files.named(plain).items()
-        }
+        expected = {name: (leaf.shape, leaf.dtype) for name, leaf in by_saved_names(plain).items()}
         saved_rings = checkpoint_folder.read_record(self.folder, step).num_devices
         for name in _RINGS:
             shape, dtype = expected[name]
@@ -235,6 +242,17 @@ def _placed(array: Any, like: Any) -> jax.Array:
 
 def _sharding(like: Any) -> jax.sharding.Sharding:
     return like.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+
+
+def by_saved_names(state: run_state.RunState) -> dict[str, Any]:
+    """Returns the leaves of a state by their names in checkpoints."""
+
+    def saved(name: str) -> str:
+        starts = [start for start in _SAVED_NAMES if name.startswith(start)]
+        start = max(starts, key=len, default="")
+        return _SAVED_NAMES.get(start, "") + name.removeprefix(start)
+
+    return {saved(name): x for name, x in network_files.named(state).items()}
 
 
 def _with_bits(state: run_state.RunState) -> run_state.RunState:

@@ -7,7 +7,7 @@ import jax
 import pydantic
 
 from azo.games import bitboard, notation, othello, protocol
-from azo.learning import ply_records
+from azo.learning import trajectories
 from azo.settings import setting_types
 from azo.storage import files
 
@@ -23,7 +23,7 @@ class ShownGames(pydantic.BaseModel, frozen=True, strict=True):
 
 
 def write(
-    folder: pathlib.Path, game: protocol.Game, games: ply_records.GamesInProgress, iteration: int
+    folder: pathlib.Path, game: protocol.Game, games: trajectories.GamesInProgress, iteration: int
 ) -> None:
     """Writes the positions of the first games after an iteration, of Othello.
 

@@ -147,8 +147,12 @@ def prepare(
             f" {len(held_out)} held out, but each should be at least 1"
         )
     if settings.source == "runs":  # one example a position of a search
-        names = ("board", "policy", "value", "score")
-        examples = replay.Examples(*(jnp.asarray(getattr(learned, name)) for name in names))
+        examples = replay.Examples(
+            board=jnp.asarray(learned.board),
+            policy=jnp.asarray(learned.policy),
+            value=jnp.asarray(learned.value),
+            score=jnp.asarray(learned.score),
+        )
         groups = plurals.counted(len(settings.files), "run")
     else:
         examples = supervised.dataset(game, learned)

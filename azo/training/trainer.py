@@ -18,7 +18,8 @@ import rich.console
 from jax.sharding import Mesh
 
 from azo.games import othello, plurals, protocol, registry
-from azo.learning import generations, loop, placement, run_state, statistics
+from azo.learning import iteration, placement, run_state, statistics
+from azo.learning.options import generations, promotion
 from azo.networks import checkpoint_folder, network, network_files, origin
 from azo.process import code_identity, console, interruption, machine, memory, program_cache
 from azo.settings import setting_types
@@ -154,7 +155,7 @@ class Trainer:
         self.is_logged = False  # the last iteration, in the metrics
         # A run keeps the code that it has begun with, and another run its programs if it is equal.
         networks = (network.build(self.game, one) for one in (self.settings.network, self.actor))
-        self.code = code_identity.version(loop.build, type(self.game), *map(type, networks))
+        self.code = code_identity.version(iteration.build, type(self.game), *map(type, networks))
 
     def run(self, state: run_state.RunState) -> run_state.RunState:
         """Iterates until the run ends or is stopped; returns the last state."""
@@ -275,7 +276,7 @@ class Trainer:
             return settings, program_cache.PROGRAMS[key], numbers
         self.screen.note("compiling, half a minute or longer")
         start = time.monotonic()
-        iterate = loop.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
+        iterate = iteration.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
         program = iterate.lower(state, np.float32(0), numbers).compile()
         seconds = time.monotonic() - start
         memory.check_program(program)
@@ -301,7 +302,7 @@ class Trainer:
         gate = self.settings.gate
         begins_window = self.settings.replay.window_generations > 0
         if not gate.is_enabled:
-            return state.next_generation(is_promoted=False, begins_window=begins_window)
+            return promotion.next_generation(state, is_promoted=False, begins_window=begins_window)
         assert self.matches is not None
         self.screen.working("playing the gate's match")
         (match,) = self.write(iteration, self.matches.gate(state, iteration))
@@ -309,11 +310,11 @@ class Trainer:
         evaluations = gate.num_games * rows * columns * (gate.num_simulations + 1)
         state = state.with_evaluations(evaluations)
         if match.fields["gate/is_promoted"]:
-            return state.next_generation(is_promoted=True, begins_window=begins_window)
+            return promotion.next_generation(state, is_promoted=True, begins_window=begins_window)
         plays_on = (
             gate.after_failure == "play" or state.num_failures + 1 >= generations.MAX_FAILURES
         )
-        return state.failed(restarts_games=bool(plays_on))
+        return promotion.failed(state, restarts_games=bool(plays_on))
 
     def log(self, state: run_state.RunState, iteration: int, figures: Mapping[str, Any]) -> None:
         """Writes the figures of an iteration, if that is due."""

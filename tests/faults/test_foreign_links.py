@@ -16,7 +16,7 @@ from azo.coach import deck
 from azo.engine import opening_book
 from azo.formats import game_files, obf
 from azo.games import othello, variant
-from azo.learning import ply_records
+from azo.learning import trajectories
 from azo.matches import run_matches, tournament_file, tournament_runner
 from azo.networks import exported_network, network_files
 from azo.storage import files, journal
@@ -145,7 +145,7 @@ def test_games_that_are_shown(tmp_path, victims, kind):
     kind(tmp_path / shown_games.FILE, victims)
     assert shown_games.read(tmp_path).boards == ()
     game = othello.Othello(4)
-    games = ply_records.GamesInProgress(game.start(2), jnp.zeros(2, jnp.int32), None)
+    games = trajectories.GamesInProgress(game.start(2), jnp.zeros(2, jnp.int32), {})
     shown_games.write(tmp_path, game, games, 1)
     victims.assert_untouched()
     assert bool(shown_games.read(tmp_path).boards) == (kind is traps.hard_link)

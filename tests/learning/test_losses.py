@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from support.some_examples import GAME, NUM_EXAMPLES, examples
 
-from azo.learning import learner, ply_records, replay
+from azo.learning import learner, replay, trajectories
 from azo.networks import heads, network
 
 PLAIN = learner.LearnerConfig(augment=False, score_weight=0.0)
@@ -139,7 +139,7 @@ def test_every_loss_of_two_positions_is_as_worked_by_hand():
 
 def test_examples_whose_end_is_unknown_have_no_part_in_the_score():
     config = PLAIN.model_copy(update={"score_weight": 1.0})
-    unknown = ply_records.UNKNOWN_SCORE
+    unknown = trajectories.UNKNOWN_SCORE
 
     def actual(*score):
         some = two_positions(score=score)

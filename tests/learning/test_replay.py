@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import flat_games, made_plies, tiny_run
+from support import flat_games, made_plies
 
-from azo.learning import placement, ply_records, replay, targets
+from azo.learning import placement, replay, trajectories
+from azo.learning.options import duplicates, unplayed
 from azo.search import explored
 
 GAME = flat_games.GAME
@@ -90,9 +91,9 @@ def add_numbers(buffer, numbers):
 
 @jax.jit
 def _add_column(buffer, is_ready, value):
-    finalised = made_plies.finalised(made_plies.make(GAME, value.shape), value)
-    finalised = dataclasses.replace(finalised, is_ready=is_ready)
-    return replay.insert(buffer, replay.played_rows(finalised, value))
+    plies, labels = made_plies.make(GAME, value.shape), made_plies.labels(value)
+    labels = dataclasses.replace(labels, is_new=is_ready)
+    return replay.insert(buffer, replay.labelled_rows(plies, labels))
 
 
 def drawn_numbers(buffer, window):
@@ -131,20 +132,16 @@ def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network():
     buffer = dataclasses.replace(
         buffer,
         board=buffer.board.at[3].set(9),
-        policy=ply_records.quantise(policy),
+        policy=trajectories.quantise(policy),
         value=jnp.array([1.0, -0.5, 0.75, -1.0, 0.125], jnp.float16),
         actor_version=jnp.array([3, 3, 4, 3, 3], jnp.int32),
         size=jnp.array([4], jnp.int32),
         next_row=jnp.array([4], jnp.int32),
     )
-    average = jax.jit(replay.averaged, static_argnums=1)
-    tiny_run.assert_same_bits(
-        average(buffer, targets.TargetsConfig(average_duplicates="none")), buffer
-    )
-    averaged = average(buffer, targets.TargetsConfig(average_duplicates="same"))
+    averaged = jax.jit(duplicates.averaged)(buffer)
     np.testing.assert_allclose(averaged.value[:4], [0.25, 0.25, 0.75, -1.0], atol=1e-3)  # float16
     # Every copy is kept, so a position has the weight of its copies; half a step of a byte is lost.
-    shares = ply_records.restore(averaged.policy[:4])[:, 7]
+    shares = trajectories.restore(averaged.policy[:4])[:, 7]
     np.testing.assert_allclose(shares, [0.25, 0.25, 0.5, 0.0], atol=0.5 / 255)
     np.testing.assert_array_equal(averaged.board, buffer.board)
     assert (averaged.size, averaged.next_row) == (buffer.size, buffer.next_row)
@@ -161,17 +158,16 @@ def test_explored_positions_enter_with_the_values_of_the_search():
         visits=jnp.ones((2, 3), jnp.int32),
         is_valid=jnp.array([[True, True, False], [True, False, True]]),
     )
-    after = replay.insert(
-        buffer, replay.explored_rows(positions, iteration=jnp.int32(7), actor_version=jnp.int32(5))
-    )
+    plies = made_plies.make(GAME, (1, 1), iteration=7, actor_version=5)
+    after = replay.insert(buffer, unplayed.UnplayedPositions(GAME, None).rows(plies, positions))
     kept = np.array([0, 1, 3, 5])
     assert (int(after.size[0]), int(after.next_row[0])) == (8, 8)
     np.testing.assert_array_equal(after.board[4:8, 0], kept)
     np.testing.assert_array_equal(after.value[4:8], kept / 8)
-    np.testing.assert_array_equal(ply_records.restore(after.policy[4:8]), policy[kept])
+    np.testing.assert_array_equal(trajectories.restore(after.policy[4:8]), policy[kept])
     np.testing.assert_array_equal(after.iteration[4:8], [7] * 4)
     np.testing.assert_array_equal(after.actor_version[4:8], [5] * 4)
     assert int(replay.num_in_window(after, 1)[0]) == 8
     # The ends of their games are unknown, and are not learned.
     examples = replay.take(after, jnp.arange(4, 8))
-    np.testing.assert_array_equal(examples.score, [ply_records.UNKNOWN_SCORE] * 4)
+    np.testing.assert_array_equal(examples.score, [trajectories.UNKNOWN_SCORE] * 4)

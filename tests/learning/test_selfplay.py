@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_evaluation, flat_games
+from support import fake_evaluation, flat_games, tiny_run
 
 from azo.learning import selfplay, starts
+from azo.learning.options import registry
 from azo.search import improvement
 
 GAME, NUM_GAMES, NUM_PLIES = flat_games.GAME, flat_games.NUM_GAMES, flat_games.NUM_PLIES
@@ -67,17 +68,19 @@ def test_plies_are_counted_from_the_start_of_each_game():
 def test_as_many_explored_positions_are_found_as_plies_of_this_network_are_played():
     puct = improvement.PuctConfig(c_puct=1.0)
     search = improvement.SearchConfig(algorithm="puct", num_simulations=16, puct=puct)
-    config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
+    recipe = tiny_run.settings(selfplay={"num_games": 8, "num_plies": 3, "explored_share": 1.0})
+    options = registry.active(GAME, recipe)
     evaluate = fake_evaluation.hashed(GAME)
 
     @jax.jit
     def play(key):
         games = starts.new_games(GAME, key, 8)
         origin = {"iteration": 6, "actor_version": 3}
-        return selfplay.play(GAME, evaluate, key, games, search=search, config=config, **origin)[1]
+        settings = {"search": search, "config": recipe.selfplay, "options": options}
+        return selfplay.play(GAME, evaluate, key, games, **settings, **origin)[1:]
 
-    turns = play(jax.random.key(0))
-    plies, positions = turns.plies, turns.explored
+    plies, records = play(jax.random.key(0))
+    positions = records["unplayed"]
     assert positions.value.shape == plies.value.shape
     assert np.asarray(positions.is_valid).all()
     assert (np.asarray(plies.iteration) == 6).all()

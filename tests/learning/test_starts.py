@@ -3,9 +3,11 @@
 import jax
 import numpy as np
 import pytest
+from support import tiny_run
 
 from azo.games import othello, tictactoe
 from azo.learning import starts
+from azo.learning.options import adjudication
 
 
 def test_an_opening_that_would_end_the_game_is_not_played():
@@ -20,13 +22,18 @@ def test_an_opening_that_would_end_the_game_is_not_played():
 )
 def test_new_games_begin_after_so_many_random_plies(size, minimum, maximum, empties):
     game = othello.Othello(size)
+    sections = {
+        "game": {"name": "othello", "size": size},
+        "endings": {"adjudicate_empties": empties},
+        "replay": {"capacity": 4096},
+    }
     games = starts.new_games(
         game,
         jax.random.key(0),
         4000,
         min_opening_plies=minimum,
         max_opening_plies=maximum,
-        adjudicate_empties=empties,
+        options=[adjudication.Adjudication(game, tiny_run.settings(**sections))] if empties else [],
     )
     assert not game.is_over(games.position).any()
     num_empties, ply = np.asarray(game.num_empties(games.position)), np.asarray(games.ply)

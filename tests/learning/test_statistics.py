@@ -7,7 +7,7 @@ import pytest
 from support import made_plies, random_games, slow_board
 
 from azo.games import othello
-from azo.learning import ply_records, statistics
+from azo.learning import statistics, targets, trajectories
 
 GAME = othello.Othello(4)
 NUM_GAMES = 10
@@ -40,12 +40,12 @@ def figures(games):
 
     @jax.jit
     def gathered(plies):
-        waiting, parts = ply_records.empty_history(GAME, 1), []
+        waiting, parts = trajectories.empty_history(GAME, 1), []
         for where in (slice(cut), slice(cut, None)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
-            finalised, waiting = ply_records.finalise(waiting, some)
-            turns = made_plies.turns(GAME, some, predictions(some.ply.shape[0]))
-            parts.append(statistics.gather(GAME, turns, finalised))
+            window, labels, waiting = targets.label(targets.TargetsConfig(), waiting, some)
+            means = predictions(some.ply.shape[0])
+            parts.append(statistics.gather(some, means, window, labels))
         return jax.tree.map(jnp.add, *parts)
 
     return statistics.describe(gathered(plies)), cut
@@ -102,9 +102,9 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
     @jax.jit
     def gathered():
         plies = made_plies.make(GAME, (2, 1))
-        finalised, _ = ply_records.finalise(ply_records.empty_history(GAME, 1), plies)
-        turns = made_plies.turns(GAME, plies, predictions(2))
-        return statistics.gather(GAME, turns, finalised)
+        history = trajectories.empty_history(GAME, 1)
+        window, labels, _ = targets.label(targets.TargetsConfig(), history, plies)
+        return statistics.gather(plies, predictions(2), window, labels)
 
     metrics = statistics.describe(gathered())
     assert metrics["selfplay/first_player_wins"] == 0

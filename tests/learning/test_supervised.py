@@ -11,7 +11,7 @@ from support import olivaw, random_games, slow_board
 from azo.formats import game_files, game_texts
 from azo.games import notation, othello, tictactoe
 from azo.games.host import live_game
-from azo.learning import ply_records, pretraining, supervised
+from azo.learning import pretraining, supervised, trajectories
 from azo.networks import network
 from azo.search import improvement
 
@@ -52,7 +52,7 @@ def test_plies_before_a_solved_position_have_its_score():
     action = games_of("f5d6c3d3c4", "f5f6").action
     exact = {"exact_score": np.array([-6, 0]), "num_solved": np.array([3, 2])}
     plies = supervised.plies_of(game, action, np.array([1, -1], np.float32), **exact)
-    unknown = ply_records.UNKNOWN_SCORE
+    unknown = trajectories.UNKNOWN_SCORE
     assert plies.value.tolist() == [-1, 1, -1, -1, 1, 0, 0]
     assert plies.score.tolist() == [-6, 6, -6, unknown, unknown, 0, 0]
 
@@ -110,7 +110,7 @@ def opening_examples(transcripts, values):
     plies = supervised.plies_of(game, games.action, np.array(values, np.float32))
     data = supervised.dataset(game, plies)
     board = [text_of(row) for row in np.asarray(data.board)]
-    policy = np.asarray(ply_records.restore(data.policy))
+    policy = np.asarray(trajectories.restore(data.policy))
     return dict(zip(board, zip(policy, np.asarray(data.value), strict=True), strict=True))
 
 
@@ -141,7 +141,7 @@ def test_policies_of_searches_are_averaged():
     searched = dataclasses.replace(plies, policy=policies)
     data = supervised.dataset(game, searched)
     after_f5 = [text_of(row) for row in np.asarray(data.board)].index(board_after("f5"))
-    policy = np.asarray(ply_records.restore(data.policy))[after_f5]
+    policy = np.asarray(trajectories.restore(data.policy))[after_f5]
     np.testing.assert_allclose(policy[[D6, F6]], [0.625, 0.375], atol=0.003)
     assert len(data.value) == 2
 

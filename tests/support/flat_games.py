@@ -23,8 +23,8 @@ def played():
     def begin_and_play(key):
         begin_key, play_key = jax.random.split(key)
         games = starts.spread_games(GAME, begin_key, NUM_GAMES)
-        after, turns = selfplay.play(GAME, flat, play_key, games, search=search, config=config)
-        return games, after, turns.plies
+        played = selfplay.play(GAME, flat, play_key, games, search=search, config=config)
+        return games, *played[:2]
 
     return jax.device_get(begin_and_play(jax.random.key(0)))
 

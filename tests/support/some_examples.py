@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import tictactoe
-from azo.learning import ply_records, replay
+from azo.learning import replay, trajectories
 from support import random_games
 
 GAME = tictactoe.TicTacToe()
@@ -36,5 +36,5 @@ def examples():
 def finished():
     """The same; two ends of the first half are unknown, five of the second."""
     score = np.array(examples().score)
-    score[[1, 6, 8, 9, 11, 12, 15]] = ply_records.UNKNOWN_SCORE
+    score[[1, 6, 8, 9, 11, 12, 15]] = trajectories.UNKNOWN_SCORE
     return dataclasses.replace(examples(), score=jnp.asarray(score))

@@ -6,8 +6,9 @@ import json
 import jax
 import numpy as np
 
+import azo.learning.iteration
 from azo.games import registry
-from azo.learning import loop, placement
+from azo.learning import placement
 from azo.networks import network, network_files
 from azo.training import checkpoint, config, metrics
 
@@ -66,7 +67,7 @@ def begin(num_devices: int, **sections):
 def iteration(num_devices: int):
     """Returns the jitted iteration."""
     recipe, mesh = settings(), placement.make_mesh(num_devices)
-    return loop.build(game(), recipe, mesh)
+    return azo.learning.iteration.build(game(), recipe, mesh)
 
 
 @functools.cache

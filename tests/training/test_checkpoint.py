@@ -1,3 +1,4 @@
+import functools
 import gc
 import json
 import os
@@ -11,6 +12,7 @@ from support import damage, tiny_run
 from support.refusals import message_of
 
 import azo
+from azo.learning import run_state
 from azo.networks import checkpoint_folder, network_files
 from azo.storage import files
 from azo.training import checkpoint
@@ -202,3 +204,21 @@ def test_saves_leave_few_objects(checkpoints, settings, state):
         gc.collect()
         blocks.append(sys.getallocatedblocks())
     assert (blocks[-1] - blocks[3]) / 4 < 200, blocks
+
+
+def test_names_in_checkpoints_are_those_of_the_first_runs():
+    recipe = tiny_run.settings(**tiny_run.EVERYTHING)
+    create = functools.partial(run_state.create, tiny_run.game(), recipe, seed=0, num_devices=1)
+    names = checkpoint.by_saved_names(jax.eval_shape(create))
+    by_folder = {}
+    for name in names:
+        folder, _, leaf = name.rpartition("/")
+        by_folder.setdefault(folder, set()).add(leaf)
+    plies = {"board", "policy", "action", "ply", "value", "raw_value", "iteration"}
+    plies |= {"actor_version", "score", "reward", "discount"}
+    assert by_folder["history/plies"] == plies
+    assert by_folder["history"] == {"is_waiting"}
+    assert by_folder["games"] == {"ply"}
+    assert by_folder["games/resignation"] == {"is_played_out", "resigned_by"}
+    assert by_folder["resignation_counts"] == {"num_games", "resigned", "won"}
+    assert not [folder for folder in by_folder if "options" in folder]

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from support import random_games
 
 from azo.games import othello, tictactoe
-from azo.learning import ply_records
+from azo.learning import trajectories
 from azo.training import shown_games
 
 FOUR = othello.Othello(4)
@@ -13,7 +13,7 @@ FOUR = othello.Othello(4)
 def test_the_first_games_are_shown_by_colour(tmp_path):
     game = othello.Othello(6)
     position = random_games.positions(game, 5, 14)
-    games = ply_records.GamesInProgress(position, jnp.full(14, 5, jnp.int32), None)
+    games = trajectories.GamesInProgress(position, jnp.full(14, 5, jnp.int32), {})
     shown_games.write(tmp_path, game, games, 3)
     seen = shown_games.read(tmp_path)
     assert seen.iteration == 3
@@ -24,7 +24,7 @@ def test_the_first_games_are_shown_by_colour(tmp_path):
 
 def test_another_game_a_missing_folder_and_a_damaged_file_show_no_boards(tmp_path):
     for game, folder in ((tictactoe.TicTacToe(), tmp_path), (FOUR, tmp_path / "missing")):
-        games = ply_records.GamesInProgress(game.start(2), jnp.zeros(2, jnp.int32), None)
+        games = trajectories.GamesInProgress(game.start(2), jnp.zeros(2, jnp.int32), {})
         shown_games.write(folder, game, games, 1)
         assert shown_games.read(folder).boards == ()
     (tmp_path / shown_games.FILE).write_text("{")

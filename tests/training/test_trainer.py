@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.learning import generations, placement
+from azo.learning import placement
+from azo.learning.options import generations
 from azo.matches import elo, run_matches
 from azo.networks import network_files
 from azo.process import interruption

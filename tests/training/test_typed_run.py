@@ -37,7 +37,11 @@ def _others(name, value, field):
         "game.start": [f"{'X' * n * n} X" for n in (6, 8)],
         "network.kind": ["residual", "patterns", "my_networks:Mine"],
         "evaluation.opponent": ["random", "greedy"],
+        "selfplay.options": [("my_networks:Mine",)],
         "selfplay.teacher": ["zero-fast", "zero-fast6"],
+        "replay.sampling": ["my_networks:mine"],
+        "targets.value": ["outcome", "lambda", "my_networks:mine"],
+        "learner.optimiser": ["adamw", "sgd", "muon", "my_networks:mine"],
         "run.start_from": ["zero-fast", "zero-fast6"],
         "run.folder": ["elsewhere"],
     }

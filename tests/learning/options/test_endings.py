@@ -10,15 +10,8 @@ from support import fake_evaluation, random_games, slow_minimax, tiny_run
 from support.random_games import signed_squares
 
 from azo.games import othello
-from azo.learning import (
-    endings,
-    ply_records,
-    replay,
-    resignation,
-    selfplay,
-    starts,
-    statistics,
-)
+from azo.learning import replay, selfplay, starts, statistics, targets, trajectories
+from azo.learning.options import endings, interface, registry, resignation
 from azo.search import improvement
 
 FOUR = othello.Othello(4)
@@ -93,57 +86,62 @@ def test_among_best_moves_each_is_played_by_some_line():
 @functools.cache
 def adjudicated_games():
     """Returns games on 4x4 adjudicated at five empty squares, with their labels and statistics."""
-    resigning = resignation.ResignationConfig(is_enabled=True, played_out_share=1.0)
+    recipe = tiny_run.settings(
+        game={"name": "othello", "size": 4},
+        selfplay={"num_games": 16, "num_plies": 20, "max_opening_plies": 12},
+        replay={"capacity": 4096},
+        resignation={"is_enabled": True, "played_out_share": 1.0},
+        endings={"adjudicate_empties": 5},
+    )
+    options = registry.active(FOUR, recipe)
 
     @jax.jit
     def play(key):
-        games = starts.spread_games(FOUR, key, 16, adjudicate_empties=5)
-        state = resignation.init_state(key, 16, resigning)
-        games = ply_records.GamesInProgress(games.position, games.ply, state)
-        after, turns = selfplay.play(
+        games = starts.spread_games(FOUR, key, 16, options=options)
+        games = games.replace(options=interface.begin_games(options, key, 16))
+        after, played, records = selfplay.play(
             FOUR,
             fake_evaluation.hashed(FOUR),
             key,
             games,
-            jnp.float32(resignation.NEVER),
+            {"resignation": resignation.init_counts()},
             search=improvement.SearchConfig(
                 num_simulations=4, gumbel={"max_considered_actions": 4}
             ),
-            config=selfplay.SelfplayConfig(
-                num_games=16, num_plies=20, min_opening_plies=0, max_opening_plies=12
-            ),
-            resigning=resigning,
-            adjudicate_empties=5,
+            config=recipe.selfplay,
+            options=options,
         )
-        turns, lines = selfplay.score_adjudicated(FOUR, key, turns, max_empties=5, score_share=0.0)
-        finalised, _ = ply_records.finalise(ply_records.empty_history(FOUR, 16), turns.plies)
-        figures = statistics.gather(FOUR, turns, finalised)
+        history = trajectories.empty_history(FOUR, 16)
+        window, labels, _ = targets.label(recipe.targets, history, played)
+        figures = statistics.gather(played, records["search"], window, labels)
+        lines = records["adjudication"]
         buffer = replay.empty_buffer(FOUR, 4096)
-        rows = replay.exact_rows(
+        rows = endings.exact_rows(
             FOUR, lines, score_share=0.25, iteration=jnp.int32(3), actor_version=jnp.int32(2)
         )
         buffer = replay.insert(buffer, rows)
-        return games, after, turns, lines, figures, buffer
+        return games, after, played, lines, figures, buffer
 
     return jax.device_get(play(jax.random.key(5)))
 
 
 @pytest.mark.slow
 def test_positions_inside_the_solved_range_are_never_searched():
-    begin, after, turns, *_ = adjudicated_games()
-    searched = FOUR.unpack(jnp.asarray(turns.plies.board))
+    begin, after, played, *_ = adjudicated_games()
+    searched = FOUR.unpack(jnp.asarray(played.board))
     for position in (begin.position, searched, after.position):
         assert (signed_squares(position, 4) == 0).sum(axis=(-2, -1)).min() == 6
     # Openings stop before they would be adjudicated, however long they are meant to be.
-    is_first = np.concatenate([turns.plies.discount[:-1] == 0])
-    assert turns.plies.ply[1:][is_first].max() >= 5
+    is_first = np.concatenate([played.discount[:-1] == 0])
+    assert played.ply[1:][is_first].max() >= 5
 
 
 def test_adjudicated_games_end_with_the_exact_result():
-    _, _, turns, _, figures, _ = adjudicated_games()
-    plies, begins = turns.plies, turns.is_adjudicated
+    _, _, plies, _, figures, _ = adjudicated_games()
     position = FOUR.unpack(jnp.asarray(plies.board))
-    after = signed_squares(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)), 4)
+    last = jax.device_get(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)))
+    after = signed_squares(last, 4)
+    begins = (plies.discount == 0) & ~np.asarray(FOUR.is_over(jax.tree.map(jnp.asarray, last)))
     assert begins.sum() > 30
     is_end = plies.discount == 0
     assert (is_end & ~begins).any()  # the board of a wiped-out side can have more empty squares

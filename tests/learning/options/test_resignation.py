@@ -4,9 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support import tiny_run
 
 from azo.games import tictactoe
-from azo.learning import ply_records, resignation, selfplay
+from azo.learning import selfplay, targets, trajectories
+from azo.learning.options import resignation
 from azo.search import improvement
 
 ALL_PLAYED_OUT = resignation.ResignationConfig(is_enabled=True, played_out_share=1.0)
@@ -115,39 +117,47 @@ def despair(key, position):
 
 
 def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
-    game, config = tictactoe.TicTacToe(), resignation.ResignationConfig(played_out_share=0.25)
+    game = tictactoe.TicTacToe()
+    rules = {"is_enabled": True, "played_out_share": 0.25, "max_false_positives": 0.99}
+    option = resignation.Resignation(game, tiny_run.settings(resignation=rules))
+    # Half of the games below each threshold up to -0.5 were won.
+    is_safe = jnp.asarray(resignation.THRESHOLDS) <= -0.5
+    before = resignation.init_counts().replace(
+        resigned=jnp.full(99, 100.0), won=jnp.where(is_safe, 50.0, 100.0)
+    )
 
     @jax.jit
     def play(key):
-        state = resignation.init_state(key, 64, config)
-        games = ply_records.GamesInProgress(game.start(64), jnp.zeros(64, jnp.int32), state)
-        _, turns = selfplay.play(
+        parts = {"resignation": option.begin_games(key, 64)}
+        games = trajectories.GamesInProgress(game.start(64), jnp.zeros(64, jnp.int32), parts)
+        _, played, records = selfplay.play(
             game,
             despair,
             key,
             games,
-            jnp.float32(-0.5),
+            {"resignation": before},
             search=improvement.SearchConfig(
                 num_simulations=1, gumbel={"max_considered_actions": 1}
             ),
             config=selfplay.SelfplayConfig(num_games=64, num_plies=20),
-            resigning=config,
+            options=[option],
         )
-        plies = turns.plies
-        finalised, _ = ply_records.finalise(ply_records.empty_history(game, 64), plies)
-        counts = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
-        return jax.tree.map(lambda x: x[game.max_plies :], finalised), counts
+        history = trajectories.empty_history(game, 64)
+        _, labels, _ = targets.label(targets.TargetsConfig(), history, played)
+        nothing = resignation.init_counts()
+        counts = option.next_state(nothing, played, records["resignation"], lambda x: x)
+        return played, jax.tree.map(lambda x: x[game.max_plies :], labels), counts
 
-    finalised, counts = jax.device_get(play(jax.random.key(3)))
-    plies, outcome = finalised.plies, finalised.outcome
+    plies, labels, counts = jax.device_get(play(jax.random.key(3)))
+    outcome = labels.outcome
     num_resigned = num_played_out = 0
     for t, b in np.argwhere(plies.discount == 0):
         rows = slice(t - plies.ply[t, b], t + 1)
-        assert finalised.is_ready[rows, b].all()
+        assert labels.is_new[rows, b].all()
         if plies.ply[t, b] == 2:  # no player has three in a row so early
             num_resigned += 1
             np.testing.assert_array_equal(outcome[rows, b], [-1, 1, -1])
-            assert (finalised.score[rows, b] == ply_records.UNKNOWN_SCORE).all()
+            assert (labels.score[rows, b] == trajectories.UNKNOWN_SCORE).all()
         else:
             num_played_out += 1
             assert 4 <= plies.ply[t, b] <= 8

@@ -6,6 +6,7 @@ and whether that player won. The threshold in use is the highest with a share of
 below `max_false_positives` (Silver et al., 2017, https://doi.org/10.1038/nature24270).
 """
 
+import dataclasses
 from typing import Annotated, ClassVar
 
 import flax.struct
@@ -15,6 +16,8 @@ import numpy as np
 import pydantic
 
 from azo.games import protocol
+from azo.learning import trajectories
+from azo.learning.options import interface
 from azo.settings import setting_types
 
 # Possible thresholds, ascending.
@@ -63,6 +66,50 @@ class ResignationCounts:
     won: jax.Array  # [K] float32, resigned games won by this player: false positives
 
 
+class Resignation(interface.Option):
+    """Lets players resign; its state of the run are the counts."""
+
+    name = "resignation"
+
+    def begin_run(self) -> ResignationCounts:
+        """Returns counts of no games."""
+        return init_counts()
+
+    def begin_games(self, key: jax.Array, num_games: int) -> ResignationState:
+        """See `init_state`."""
+        return init_state(key, num_games, self.config.resignation)
+
+    def after_step(
+        self, turn: interface.Turn, part: ResignationState, state: ResignationCounts
+    ) -> tuple[interface.Turn, ResignationState, ResignationState]:
+        """Ends games with a loss of the player who resigns; records the state after each ply."""
+        limit, _ = threshold(state, self.config.resignation)
+        resigns, part = apply(part, turn.result.value, turn.games.ply, limit)
+        turn = dataclasses.replace(
+            turn,
+            score=jnp.where(resigns, trajectories.UNKNOWN_SCORE, turn.score),
+            reward=jnp.where(resigns, -1.0, turn.reward),
+            discount=jnp.where(resigns, 0.0, turn.discount),
+        )
+        return turn, part, part
+
+    def next_state(
+        self,
+        state: ResignationCounts,
+        trajectory: trajectories.Trajectory,
+        record: ResignationState,
+        total: interface.Total,
+    ) -> ResignationCounts:
+        """Counts the games that were played out."""
+        new = count(record, trajectory.ply, trajectory.reward, trajectory.discount)
+        return update_counts(state, total(new))
+
+    def metrics(self, state: ResignationCounts) -> dict[str, jax.Array]:
+        """Returns the threshold in use, and its share of false positives."""
+        limit, share = threshold(state, self.config.resignation)
+        return {"resignation/threshold": limit, "resignation/false_positive_share": share}
+
+
 def init_state(key: jax.Array, num_games: int, config: ResignationConfig) -> ResignationState:
     """Returns the state of new games, and draws the games that are played out."""
     return ResignationState(
@@ -95,7 +142,7 @@ def count(
 ) -> ResignationCounts:
     """Returns the counts of the games that end with these plies `[..., B]`.
 
-    `state` is that after each ply; the others are those of `ply_records.Plies`.
+    `state` is that after each ply; the others are those of `trajectories.Trajectory`.
     """
     is_counted = state.is_played_out & (discount == 0)
     result = jnp.sign(jnp.where(ply % 2 == 0, reward, -reward))  # of the player who began

@@ -2,7 +2,8 @@
 
     play T plies of B games -> label finished games -> insert into the replay -> optimiser steps
 
-Where a generation's games come before its learning, an iteration is one half of this.
+An iteration may also be the first three, or the last one. Options, see `options.interface`, take
+part in each of them.
 
 It runs under `shard_map` over the mesh axis `data`, also with one device. Each device plays its own
 games into its own ring, without waiting for other devices. Gradients, batch statistics of the
@@ -10,28 +11,21 @@ normalisation and metrics are averaged over devices.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
-from azo.games import othello, protocol
-from azo.learning import (
-    endings,
-    generations,
-    learner,
-    ply_records,
-    replay,
-    resignation,
-    run_state,
-    selfplay,
-    statistics,
-    targets,
-)
+from azo.games import protocol
+from azo.learning import learner, replay, run_state, selfplay, statistics, targets, trajectories
+from azo.learning.options import interface, registry
 from azo.networks import network
 from azo.settings import setting_types
+
+Kind = Literal["play_and_learn", "play", "learn"]
 
 
 def build(
@@ -39,7 +33,7 @@ def build(
     config: run_state.RecipeConfig,
     mesh: Mesh,
     *,
-    kind: generations.IterationKind = "play_and_learn",
+    kind: Kind = "play_and_learn",
     actor: network.NetworkConfig | None = None,
 ) -> Any:
     """Returns `iteration(state, progress, numbers={}) -> (state, statistics.Metrics)`, jitted.
@@ -85,7 +79,7 @@ class _Iteration:
     game: protocol.Game
     config: run_state.RecipeConfig
     actor: network.NetworkConfig
-    kind: generations.IterationKind
+    kind: Kind
     num_devices: int
 
     def __call__(
@@ -94,139 +88,90 @@ class _Iteration:
         key = jax.random.fold_in(state.key, state.iteration)
         key = jax.random.fold_in(key, jax.lax.axis_index(run_state.AXIS))
         play_key, learn_key = jax.random.split(key)
-        rows, sums, turns, losses = [], None, None, learner.unknown_losses()
-        num_steps = state.learner.num_steps
+        num_steps, num_new = state.learner.num_steps, jnp.int32(0)
+        sums, losses = None, learner.unknown_losses()
         if self.kind != "learn":
-            if self.config.endings.num_positions:
-                rows = [self.solve(play_key, state)]
+            if self.source is None:
+                state, played, records = self.play(play_key, state)
+                state, rows, sums = self.label(state, played, records)
             else:
-                state, turns = self.play(play_key, state)
-                state, rows, sums = self.label(play_key, state, turns)
-            buffer = state.replay
-            if self.config.replay.window_iterations:
-                buffer = replay.begin_window(buffer)
-            for new_rows in rows:
-                buffer = replay.insert(buffer, new_rows)
-            state = dataclasses.replace(state, replay=buffer)
-        new_losses, age, unique_share = self.inspect(learn_key, state, rows)
+                rows = [self.source.rows(play_key, state.iteration, self.num_devices)]
+            state, num_new = self.insert(state, rows)
+        seen = self.inspect(learn_key, state, num_new)
         if self.kind != "play":
             state, losses = self.learn(learn_key, state, progress)
 
-        threshold, share = self.threshold(state)
-        config = self.config.learner
-        factor = learner.rate_factor(config, state.learner.num_steps, progress)
         has_learned = state.learner.num_steps > num_steps
-        finite = statistics.check_finite(state.learner, losses, has_learned, turns)
         metrics = statistics.Metrics(
-            # Whether all devices agree.
-            finite=jax.tree.map(lambda x: self.total((~x).astype(jnp.int32)) == 0, finite),
+            finite=self.check_finite(state, losses, has_learned, sums),
             selfplay=sums,
             replay_size=self.total(state.replay.size[0]),
-            others={
-                # Means over the steps; NaN if nothing is learned.
-                "learner/policy_loss": losses.policy,
-                "learner/value_loss": losses.value,
-                "learner/score_loss": losses.score,
-                "learner/target_entropy": losses.policy_entropy,
-                "learner/entropy": losses.entropy,
-                "learner/gradient_norm": losses.gradient_norm,
-                # Of new examples, before any step on them; NaN if there are none.
-                "learner/new_policy_loss": new_losses.policy,
-                "learner/new_value_loss": new_losses.value,
-                "learner/learning_rate": config.learning_rate * factor,
-                "replay/age": age,
-                "replay/unique_share": unique_share,
-                "resignation/threshold": threshold,
-                "resignation/false_positive_share": share,
-            },
+            others=seen | self.describe(state, progress, losses),
         )
         return dataclasses.replace(state, iteration=state.iteration + 1), metrics
 
     def play(
         self, key: jax.Array, state: run_state.RunState
-    ) -> tuple[run_state.RunState, ply_records.Turns]:
+    ) -> tuple[run_state.RunState, trajectories.Trajectory, dict[str, Any]]:
         """Plays the plies of an iteration with the actor's network."""
         game, config, played = self.game, self.config, self.config.selfplay
-        variables, actor_version = state.variables(), state.iteration
-        if state.actor_params is not None:
-            variables, actor_version = state.actor_params, state.actor_version
-        games, turns = selfplay.play(
+        variables, actor_version = state.actor()
+        games, trajectory, records = selfplay.play(
             game,
             network.folded_evaluator(game, self.actor, variables, symmetry=config.search.symmetry),
             key,
             state.games,
-            self.threshold(state)[0],
+            state.options,
             search=config.search,
             config=played,
-            resigning=config.resignation,
-            adjudicate_empties=config.endings.adjudicate_empties,
+            options=self.options,
             iteration=state.iteration,
             actor_version=actor_version,
         )
-        state = dataclasses.replace(state, games=games)
         num_positions = played.num_games * played.num_plies
-        return state.with_evaluations(num_positions * (config.search.num_simulations + 1)), turns
+        state = dataclasses.replace(state, games=games)
+        state = state.with_evaluations(num_positions * (config.search.num_simulations + 1))
+        return state, trajectory, records
 
     def label(
-        self, key: jax.Array, state: run_state.RunState, turns: ply_records.Turns
+        self, state: run_state.RunState, played: trajectories.Trajectory, records: dict[str, Any]
     ) -> tuple[run_state.RunState, list[replay.NewRows], statistics.SelfplayStatistics]:
         """Returns the rows of all games that have ended; other plies wait in the history."""
-        game, config, share = self.game, self.config, self.config.search.score_share
-        counts, lines = state.resignation_counts, None
-        if turns.is_adjudicated is not None:
-            turns, lines = selfplay.score_adjudicated(
-                game,
-                jax.random.fold_in(key, config.selfplay.num_plies),
-                turns,
-                max_empties=config.endings.adjudicate_empties,
-                score_share=share,
-            )
-        plies = turns.plies
-        if turns.resignation is not None:
-            new = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
-            assert counts is not None
-            counts = resignation.update_counts(counts, self.total(new))
-
-        finalised, history = ply_records.finalise(state.history, plies)
-        window = finalised.plies
-        value = targets.value_targets(
-            config.targets, window.reward, window.discount, window.value.astype(jnp.float32)
-        )
-        rows = [replay.played_rows(finalised, value)]
-        origin = plies.iteration[0, 0], plies.actor_version[0, 0]
-        if turns.explored is not None:
-            rows.append(replay.explored_rows(turns.explored, *origin))
-        if lines is not None:
-            rows.append(replay.exact_rows(game, lines, *origin, score_share=share))
-
-        sums = self.total(statistics.gather(game, turns, finalised))
+        trajectory, labels, history = targets.label(self.config.targets, state.history, played)
+        rows = [replay.labelled_rows(trajectory, labels)]
+        parts = dict(state.options)
+        for option in self.options:
+            name, record = option.name, records.get(option.name)
+            if (more := option.rows(played, record)) is not None:
+                rows.append(more)
+            if name in parts:
+                parts[name] = option.next_state(parts[name], played, record, self.total)
+        sums = self.total(statistics.gather(played, records["search"], trajectory, labels))
         state = dataclasses.replace(
             state,
             history=history,
-            resignation_counts=counts,
+            options=parts,
             num_games=state.num_games + sums.num_games.astype(jnp.int32),
         )
         return state, rows, sums
 
-    def solve(self, key: jax.Array, state: run_state.RunState) -> replay.NewRows:
-        """Returns the rows of random endings, solved exactly."""
-        game, config, share = self.game, self.config.endings, self.config.search.score_share
-        assert isinstance(game, othello.Othello), game.name
-        ending_key, solve_key = jax.random.split(key)
-        num_endings = config.num_positions // self.num_devices
-        position, is_valid = endings.random_endings(game, ending_key, num_endings, config)
-        lines = endings.solve(game, solve_key, position, is_valid, max_empties=config.max_empties)
-        origin = state.iteration, state.iteration
-        return replay.exact_rows(game, lines, *origin, score_share=share)
+    def insert(
+        self, state: run_state.RunState, rows: list[replay.NewRows]
+    ) -> tuple[run_state.RunState, jax.Array]:
+        """Inserts rows into the replay; returns their number on this device too, [] int32."""
+        buffer = replay.begin_iteration(state.replay, self.config.replay)
+        for new_rows in rows:
+            buffer = replay.insert(buffer, new_rows)
+        num_new = sum((new_rows.is_valid.sum(dtype=jnp.int32) for new_rows in rows), jnp.int32(0))
+        return dataclasses.replace(state, replay=buffer), num_new
 
     def inspect(
-        self, key: jax.Array, state: run_state.RunState, rows: list[replay.NewRows]
-    ) -> tuple[learner.Losses, jax.Array, jax.Array]:
-        """Returns the losses of new examples, and age and share of distinct ones in a batch."""
+        self, key: jax.Array, state: run_state.RunState, num_new: jax.Array
+    ) -> dict[str, jax.Array]:
+        """Returns metrics of the newest examples, and of a batch as it would be drawn now."""
         buffer = state.replay
         row_key = jax.random.fold_in(key, 0)
-        num_added = sum((some.is_valid.sum(dtype=jnp.int32) for some in rows), jnp.int32(0))
-        newest = jax.random.randint(row_key, (self.num_examples,), 0, jnp.maximum(num_added, 1))
+        newest = jax.random.randint(row_key, (self.num_examples,), 0, jnp.maximum(num_new, 1))
         row = (buffer.next_row[0] - 1 - newest) % buffer.value.shape[0]
         variables = state.variables()
         _, (new_losses, _) = learner.loss(
@@ -239,12 +184,21 @@ class _Iteration:
             config=self.config.learner.model_copy(update={"augment": False}),
             score_share=self.config.search.score_share,
         )
-        new_losses = jax.tree.map(lambda x: jnp.where(num_added > 0, x, jnp.nan), new_losses)
+        new_losses = jax.tree.map(lambda x: jnp.where(num_new > 0, x, jnp.nan), new_losses)
 
-        row = replay.draw(buffer, row_key, self.num_examples, self.config.replay.window)
+        draw = replay.sampler(self.config.replay)
+        row = draw(buffer, row_key, self.num_examples, self.config.replay.window)
         age = (state.iteration - buffer.iteration[row]).astype(jnp.float32).mean()
-        unique_share = (replay.duplicates(buffer.board[row]).max() + 1) / self.num_examples
-        return self.over_devices(jax.lax.pmean, (new_losses, age, unique_share))
+        unique_share = (replay.groups(buffer.board[row]).max() + 1) / self.num_examples
+        means = self.over_devices(jax.lax.pmean, (new_losses, age, unique_share))
+        new_losses, age, unique_share = means
+        return {
+            # Before any step on them; NaN if there are none.
+            "learner/new_policy_loss": new_losses.policy,
+            "learner/new_value_loss": new_losses.value,
+            "replay/age": age,
+            "replay/unique_share": unique_share,
+        }
 
     def learn(
         self, key: jax.Array, state: run_state.RunState, progress: jax.Array
@@ -253,10 +207,12 @@ class _Iteration:
         game, config, window = self.game, self.config, self.config.replay.window
 
         def take_steps(train_state: learner.TrainState) -> Any:
-            buffer = replay.averaged(state.replay, config.targets)
+            buffer, draw = state.replay, replay.sampler(config.replay)
+            for option in self.options:
+                buffer = option.before_learning(buffer)
 
             def sample(key: jax.Array) -> replay.Examples:
-                return replay.take(buffer, replay.draw(buffer, key, self.num_examples, window))
+                return replay.take(buffer, draw(buffer, key, self.num_examples, window))
 
             model = network.build(game, config.network)
             return learner.learn(
@@ -269,6 +225,7 @@ class _Iteration:
                 config=config.learner,
                 score_share=config.search.score_share,
                 axis_name=self.axis_name,
+                extra_losses=[option.loss for option in self.options],
             )
 
         def wait(train_state: learner.TrainState) -> Any:
@@ -281,11 +238,38 @@ class _Iteration:
         train_state, losses = jax.lax.cond(can_learn, take_steps, wait, state.learner)
         return dataclasses.replace(state, learner=train_state), losses
 
-    def threshold(self, state: run_state.RunState) -> tuple[jax.Array | None, jax.Array | None]:
-        """Returns the threshold of resignation and its share of false positives, if any."""
-        if state.resignation_counts is None:
-            return None, None
-        return resignation.threshold(state.resignation_counts, self.config.resignation)
+    def check_finite(
+        self,
+        state: run_state.RunState,
+        losses: learner.Losses,
+        has_learned: jax.Array,
+        sums: statistics.SelfplayStatistics | None,
+    ) -> dict[str, jax.Array]:
+        """Returns which numbers are finite on all devices, each [] bool."""
+        here = statistics.check_finite(state.learner, losses, has_learned)
+        finite = jax.tree.map(lambda x: self.total((~x).astype(jnp.int32)) == 0, here)
+        searched = jnp.bool_(True) if sums is None else sums.not_finite == 0
+        return finite | {"search values": searched}
+
+    def describe(
+        self, state: run_state.RunState, progress: jax.Array, losses: learner.Losses
+    ) -> dict[str, jax.Array]:
+        """Returns metrics of the learner, and those of options."""
+        config = self.config.learner
+        factor = learner.rate_factor(config, state.learner.num_steps, progress)
+        metrics = {
+            # Means over the steps; NaN if nothing is learned.
+            "learner/policy_loss": losses.policy,
+            "learner/value_loss": losses.value,
+            "learner/score_loss": losses.score,
+            "learner/target_entropy": losses.policy_entropy,
+            "learner/entropy": losses.entropy,
+            "learner/gradient_norm": losses.gradient_norm,
+            "learner/learning_rate": config.learning_rate * factor,
+        }
+        for option in self.options:
+            metrics |= option.metrics(state.options.get(option.name))
+        return metrics
 
     def total(self, x: Any) -> Any:
         """Returns the sum over all devices."""
@@ -294,6 +278,16 @@ class _Iteration:
     def over_devices(self, reduce: Callable[[Any, str], Any], x: Any) -> Any:
         """Returns a sum, mean or minimum over all devices; of one device, its own value."""
         return x if self.axis_name is None else reduce(x, self.axis_name)
+
+    @functools.cached_property
+    def options(self) -> interface.Options:
+        """Options that the settings switch on."""
+        return registry.active(self.game, self.config)
+
+    @functools.cached_property
+    def source(self) -> interface.ExampleSource | None:
+        """What gives examples in place of self-play, if anything does."""
+        return registry.source(self.game, self.config)
 
     @property
     def axis_name(self) -> str | None:

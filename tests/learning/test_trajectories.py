@@ -7,7 +7,7 @@ import pytest
 from support import made_plies, random_games, slow_board
 
 from azo.games import othello
-from azo.learning import ply_records, replay
+from azo.learning import replay, targets, trajectories
 
 GAME = othello.Othello(4)
 NUM_GAMES = 8
@@ -31,11 +31,11 @@ def test_every_ply_learns_the_end_as_its_mover_sees_it():
 
     @jax.jit
     def ring_after(first, second):
-        waiting = ply_records.empty_history(GAME, 1)
+        waiting = trajectories.empty_history(GAME, 1)
         buffer = replay.empty_buffer(GAME, 256)
         for some in (first, second):  # one game goes on from one iteration to the next
-            finalised, waiting = ply_records.finalise(waiting, some)
-            buffer = replay.insert(buffer, replay.played_rows(finalised, finalised.outcome))
+            window, labels, waiting = targets.label(targets.TargetsConfig(), waiting, some)
+            buffer = replay.insert(buffer, replay.labelled_rows(window, labels))
         return replay.take(buffer, jnp.arange(sum(lengths))), buffer.size
 
     cut = int(lengths[:2].sum()) + 3
@@ -50,7 +50,7 @@ def test_every_ply_learns_the_end_as_its_mover_sees_it():
         *boards, end = boards_of(games, b)
         for board in boards[: lengths[b]]:
             if b == 3:
-                assert examples.score[row] == ply_records.UNKNOWN_SCORE
+                assert examples.score[row] == trajectories.UNKNOWN_SCORE
             else:
                 sign = 1 if board.mover == end.mover else -1
                 assert examples.score[row] == sign * slow_board.score(end)
@@ -65,14 +65,14 @@ def test_every_ply_learns_the_end_as_its_mover_sees_it():
 def test_only_plies_of_decided_games_are_ready_and_each_once():
     discount = [[-1], [-1], [0], [-1], [-1], [-1], [0], [-1]]
     plies = made_plies.make(GAME, (8, 1), discount=discount, action=np.arange(8)[:, None])
-    waiting, ready = ply_records.empty_history(GAME, 1), []
+    waiting, ready = trajectories.empty_history(GAME, 1), []
     for start in (0, 2, 4, 6):
         some = jax.tree.map(lambda x, start=start: x[start : start + 2], plies)
-        finalised, waiting = ply_records.finalise(waiting, some)
-        chosen = np.asarray(finalised.is_ready[:, 0])
-        ready.append(np.asarray(finalised.plies.action[:, 0])[chosen].tolist())
+        window, labels, waiting = targets.label(targets.TargetsConfig(), waiting, some)
+        chosen = np.asarray(labels.is_new[:, 0])
+        ready.append(np.asarray(window.action[:, 0])[chosen].tolist())
     assert ready == [[], [0, 1, 2], [], [3, 4, 5, 6]]
-    assert np.asarray(waiting.plies.action)[np.asarray(waiting.is_waiting)].tolist() == [7]
+    assert np.asarray(waiting.action)[np.asarray(waiting.is_waiting)].tolist() == [7]
 
 
 @pytest.mark.parametrize("concentration", [0.05, 0.5, 5.0])
@@ -80,13 +80,13 @@ def test_a_policy_of_bytes_is_off_by_at_most_half_a_step(concentration):
     num_actions = 17
     rng = np.random.default_rng(0)
     policies = rng.dirichlet(np.full(num_actions, concentration), 500).astype(np.float32)
-    quantised = ply_records.quantise(jnp.asarray(policies))
+    quantised = trajectories.quantise(jnp.asarray(policies))
     assert quantised.dtype == jnp.uint8
-    restored = np.asarray(ply_records.restore(quantised))
+    restored = np.asarray(trajectories.restore(quantised))
     np.testing.assert_allclose(restored.sum(axis=-1), 1, atol=1e-6)
     # Half a step of each entry, and of all others by way of the sum, which is at least 255.
     bound = (0.5 + policies * 0.5 * num_actions) / 255
     assert (np.abs(restored - policies) <= bound + 1e-6).all()
     # Visits of a few simulations come back exactly.
     exact = jnp.array([[0.0, 1.0, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.5, 0.5]])
-    np.testing.assert_allclose(ply_records.restore(ply_records.quantise(exact)), exact, atol=1e-7)
+    np.testing.assert_allclose(trajectories.restore(trajectories.quantise(exact)), exact, atol=1e-7)

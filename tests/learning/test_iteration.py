@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.learning import loop, placement, replay, statistics
+from azo.learning import iteration, placement, replay, statistics
 
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
@@ -86,7 +86,7 @@ def test_counters_and_metrics_cover_all_devices(num_devices):
     assert int(state.num_games) == sum(int(m.selfplay.num_games) for m in all_metrics) > 8
     assert state.replay.size.shape == (num_devices,)
     assert int(all_metrics[-1].replay_size) == int(state.replay.size.sum())
-    board = np.asarray(state.history.plies.board)
+    board = np.asarray(state.history.board)
     assert len({board[:, game].tobytes() for game in range(8)}) == 8  # devices play different games
     state, all_metrics = run(3, num_devices)
     # Every recorded ply is in the buffer or waits for the end of its game.
@@ -115,7 +115,7 @@ def test_evaluations_are_counted_beyond_a_million():
 @pytest.mark.slow
 def test_the_window_of_iterations_turns_with_each_of_them():
     recipe = tiny_run.settings(replay={"window_iterations": 2, "min_positions": 1})
-    iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1))
+    iterate = iteration.build(tiny_run.game(), recipe, placement.make_mesh(1))
     state, sizes = tiny_run.begin(1), [0, 0]
     for _ in range(5):
         state, metrics = iterate(state, 0.0)

@@ -1,12 +1,10 @@
-"""Exact endings of Othello in training.
+"""Exact endings of Othello, as examples to learn from.
 
-A game of self-play may be adjudicated once few squares are empty. Its result is then the exact one,
-and the rest of the game becomes a line of best moves whose positions are examples too. Random
-endings give further lines, so that learning can begin at the end of the game. The device solves
-all of them within an iteration.
+Random endings replace self-play, so that learning can begin at the end of the game. `adjudication`
+solves the endings of games of self-play. The device solves all of them within an iteration.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import flax.struct
 import jax
@@ -14,6 +12,8 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello, protocol
+from azo.learning import replay
+from azo.search import search_tree
 from azo.settings import setting_types
 from azo.solver.device import batched
 
@@ -66,10 +66,43 @@ class ExactLines:
     end: jax.Array  # [M, words] uint32, final board seen by the side to move of the ending
 
 
-def is_ending(game: protocol.Game, position: protocol.Position, max_empties: int) -> jax.Array:
-    """Returns `[...]` bool, positions with at most this many empty squares."""
-    assert isinstance(game, othello.Othello), game.name
-    return game.num_empties(position) <= max_empties
+class RandomEndings:
+    """Learns from `endings.num_positions` solved endings in each iteration, without self-play."""
+
+    def __init__(self, game: protocol.Game, config: Any) -> None:
+        """Keeps the game and the settings, a `run_state.RecipeConfig`."""
+        self.game, self.config = game, config
+
+    def rows(self, key: jax.Array, iteration: jax.Array, num_devices: int) -> replay.NewRows:
+        """Returns the positions of the lines of this device."""
+        game, config = self.game, self.config.endings
+        assert isinstance(game, othello.Othello), game.name
+        ending_key, solve_key = jax.random.split(key)
+        num_endings = config.num_positions // num_devices
+        position, is_valid = random_endings(game, ending_key, num_endings, config)
+        lines = solve(game, solve_key, position, is_valid, max_empties=config.max_empties)
+        score_share = self.config.search.score_share
+        return exact_rows(game, lines, iteration, iteration, score_share=score_share)
+
+
+def exact_rows(
+    game: protocol.Game,
+    lines: ExactLines,
+    iteration: jax.Array,
+    actor_version: jax.Array,
+    *,
+    score_share: float,
+) -> replay.NewRows:
+    """Returns solved positions `[K, M]` with their scores and best moves."""
+    return replay.NewRows(
+        is_valid=lines.is_valid,
+        board=lines.board,
+        policy=lines.policy,
+        value=search_tree.value_of_score(game, lines.score, score_share),
+        score=lines.score,
+        iteration=iteration,
+        actor_version=actor_version,
+    )
 
 
 def solve(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.learning import generations, loop, placement, replay
+from azo.learning import iteration, placement, replay
+from azo.learning.options import generations, promotion
 
 GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
 
@@ -76,7 +77,8 @@ def advanced(state):
 
 def test_a_promotion_makes_the_learners_network_the_best_of_the_next_generation():
     before = advanced(gated())
-    after = before.failed(restarts_games=True).next_generation(is_promoted=True, begins_window=True)
+    failed = promotion.failed(before, restarts_games=True)
+    after = promotion.next_generation(failed, is_promoted=True, begins_window=True)
     assert int(after.generation) == int(before.generation) + 1
     assert scale_of(before.actor_params, before) == 2.0
     assert scale_of(after.actor_params, after) == 1.0
@@ -93,13 +95,13 @@ def test_a_promotion_makes_the_learners_network_the_best_of_the_next_generation(
 
 def test_after_a_failure_the_same_generation_goes_on_with_or_without_new_games():
     before = advanced(gated())
-    learns = before.failed(restarts_games=False)
-    plays = learns.failed(restarts_games=True)
+    learns = promotion.failed(before, restarts_games=False)
+    plays = promotion.failed(learns, restarts_games=True)
     assert (int(learns.generation_games), int(learns.generation_steps)) == (0, 7)
     assert (int(plays.generation_games), int(plays.generation_steps)) == (30, 7)
     assert [int(x.num_failures) for x in (before, learns, plays)] == [0, 1, 2]
     assert [int(x.generation) for x in (before, learns, plays)] == [0, 0, 0]
-    without_gate = before.next_generation(is_promoted=False, begins_window=False)
+    without_gate = promotion.next_generation(before, is_promoted=False, begins_window=False)
     assert int(without_gate.generation) == 1
     for after in (plays, without_gate):
         assert scale_of(after.actor_params, after) == 2.0
@@ -109,7 +111,7 @@ def test_after_a_failure_the_same_generation_goes_on_with_or_without_new_games()
 @pytest.mark.slow
 def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
     recipe = tiny_run.settings(replay={"min_positions": 1}, **GATED)
-    iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1))
+    iterate = iteration.build(tiny_run.game(), recipe, placement.make_mesh(1))
 
     def games(best_scale, learner_scale):
         state = gated(best_scale)
@@ -132,8 +134,12 @@ def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
 @pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
 def test_at_a_generations_end_the_compiled_iteration_takes_the_state_as_it_is():
     before = gated(num_devices=2)
-    promoted = before.next_generation(is_promoted=True, begins_window=True)
-    for after in (promoted, before.failed(restarts_games=True), before.with_evaluations(5)):
+    promoted = promotion.next_generation(before, is_promoted=True, begins_window=True)
+    for after in (
+        promoted,
+        promotion.failed(before, restarts_games=True),
+        before.with_evaluations(5),
+    ):
         assert jax.tree.structure(before) == jax.tree.structure(after)
         for old, new in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
             assert (old.shape, old.dtype) == (new.shape, new.dtype)
