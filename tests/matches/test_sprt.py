@@ -56,6 +56,20 @@ def test_near_hypotheses_have_the_ratio_of_the_normal_distribution():
     assert sprt.SequentialTest(0, 2).llr(counts) == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("counts", "hypotheses", "published"),
+    [
+        ((223, 9863, 21279, 10037, 246), (0.5, 2.5), -3.07),
+        ((871, 26175, 55983, 26678, 821), (0, 2), -4.98),
+        ((21184, 0, 40708, 0, 21404), (0.5, 2.5), -1.57),  # losses, draws, wins of single games
+        ((57030, 0, 106593, 0, 57433), (0, 2), -2.59),
+    ],
+)
+def test_the_ratio_is_that_of_fastchess(counts, hypotheses, published):
+    """The logistic values in its app/tests/sprt_test.cpp, at 0cbac498."""
+    assert sprt.SequentialTest(*hypotheses).llr(counts) == pytest.approx(published, abs=0.005)
+
+
 def test_the_sides_change_the_sign_and_bounds_are_those_of_wald():
     test = sprt.SequentialTest(-5, 5, alpha=0.01, beta=0.2)
     assert test.llr(COUNTS[1]) == pytest.approx(-test.llr(COUNTS[1][::-1]))
