@@ -41,7 +41,9 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     )
     """Learn only from this many last iterations; 0: from all."""
 
-    sampling: Annotated[str, setting_types.known_or_import_path("uniform")] = "uniform"
+    sampling: Annotated[str, setting_types.known_or_import_path("uniform")] = (
+        setting_types.in_schedule("uniform")
+    )
     """How the examples of a batch are drawn: uniform, or MODULE:FUNCTION, see docs/extend.md."""
 
     @pydantic.model_validator(mode="after")
