@@ -1,5 +1,6 @@
 """The examples run as a reader would run them, and do what they say."""
 
+import functools
 import importlib
 import json
 import pathlib
@@ -8,10 +9,13 @@ import subprocess
 import sys
 from unittest import mock
 
+import jax
 import numpy as np
 import pytest
+from support import fake_evaluation, random_games
 
 import azo
+from examples import alphazero
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 PUBLIC = r"\bazo\.(?!load_engine|action_text|analyse_game|solve_position)\w+"
@@ -49,10 +53,75 @@ def scores(*flags):
 
 def test_alphazero_learns_to_beat_random_moves_at_tic_tac_toe():
     """The network alone, without a search; 0.984 after 15 of 60 iterations."""
-    assert len((EXAMPLES / "alphazero.py").read_text().splitlines()) <= 200
     untrained, trained = scores("--num-iterations", "15")
     assert untrained < 0.75
     assert trained > 0.85
+
+
+AGREED = (azo.TicTacToe(), azo.Othello(4), azo.Othello(6))
+
+
+@pytest.mark.parametrize("game", AGREED, ids=lambda game: game.name)
+@pytest.mark.parametrize("num_simulations", [16, 32, 64])
+def test_the_search_of_the_example_visits_the_nodes_of_azo(game, num_simulations):
+    """Early and late positions, finished games left out; the hash has no ties."""
+    hashed = fake_evaluation.hashed(game)
+
+    def evaluate(position):
+        evaluation = hashed(jax.random.key(0), position)
+        return evaluation.prior_logits, evaluation.value
+
+    config = azo.SearchConfig(
+        algorithm="puct",
+        num_simulations=num_simulations,
+        has_proofs=False,
+        puct={"c_puct": alphazero.C_PUCT},
+    )
+    early, late = (random_games.positions(game, plies) for plies in (2, 6))
+    position = jax.tree.map(lambda *x: np.concatenate(x), early, late)
+    run = functools.partial(alphazero.search, game, evaluate, num_simulations=num_simulations)
+    tree = jax.jit(run)(position)
+    expected = fake_evaluation.search(game, position, config)
+    goes_on = ~np.asarray(game.is_over(position))
+    assert goes_on.sum() >= 12
+    visits, values = expected.tree.visits[goes_on], expected.tree.value_sum[goes_on]
+    np.testing.assert_array_equal(tree.visits[goes_on], visits)  # of every node, in its order
+    np.testing.assert_allclose(tree.value_sum[goes_on], values, atol=1e-5)
+    of_moves = alphazero.root_visits(tree)[goes_on]
+    np.testing.assert_allclose(of_moves / num_simulations, expected.policy[goes_on], atol=1e-6)
+    np.testing.assert_array_equal(of_moves.argmax(axis=-1), expected.action[goes_on])
+
+
+def test_the_value_target_of_the_example_is_the_result_for_the_side_to_move():
+    """A win of the second player at the fourth ply, a draw at the third."""
+    reward = np.array([[0, 0], [0, 0], [0, 0], [1, 0], [0, 0]], np.float32)
+    discount = np.array([[-1, -1], [-1, -1], [-1, 0], [0, 0], [0, 0]], np.float32)
+    expected = [[-1, 0], [1, 0], [-1, 0], [1, 0], [0, 0]]
+    np.testing.assert_array_equal(alphazero.results(reward, discount), expected)
+
+
+def test_the_examples_of_the_example_are_the_plies_of_whole_games():
+    """Nothing is learned from the plies after the end of a game."""
+    game = azo.TicTacToe()
+    state = alphazero.start(game, jax.random.key(0))
+    examples = jax.jit(alphazero.self_play, static_argnums=0)(
+        game, state.variables, jax.random.key(1)
+    )
+    is_over = np.asarray(game.is_over(examples.position))
+    np.testing.assert_array_equal(examples.weight, ~is_over)
+    assert is_over.any()
+    np.testing.assert_array_equal(np.asarray(examples.value)[is_over], 0)
+    illegal = ~np.asarray(game.legal_mask(examples.position))
+    assert not np.asarray(examples.policy)[illegal].any()
+    np.testing.assert_allclose(examples.policy.sum(axis=-1), 1, atol=1e-6)
+    rows = alphazero.remember(state, examples).replay.weight
+    assert rows.sum() == (~is_over).sum()
+
+
+def test_the_example_takes_only_the_rules_from_azo():
+    text = (EXAMPLES / "alphazero.py").read_text()
+    assert set(re.findall(r"\bazo\.\w+", text)) == {"azo.Game", "azo.TicTacToe", "azo.Othello"}
+    assert not re.search(r"^(from azo|import azo\.)", text, re.MULTILINE)
 
 
 def test_an_own_network_is_trained(tmp_path):
