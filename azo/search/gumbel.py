@@ -29,6 +29,7 @@ class Gumbel:
 
     config: settings.SearchConfig
     gumbel: jax.Array  # [B, S] float32, the noise at the root, scaled by the temperature
+    temperature: jax.Array  # [B] float32
     moves: search_tree.Moves  # [B, S] of the roots
 
     @classmethod
@@ -45,7 +46,7 @@ class Gumbel:
         """See `rules.Rule.begin`. The noise alone makes the choice of a move random."""
         del key, is_greedy  # the temperature of a greedy search is 0
         gumbel = temperature[:, None] * jax.random.gumbel(noise_key, moves.logits.shape)
-        return cls(config, gumbel, moves)
+        return cls(config, gumbel, temperature, moves)
 
     def select_at_root(self, root: search_tree.Node) -> jax.Array:
         """Returns slots `[B]` int32 by sequential halving.

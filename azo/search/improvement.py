@@ -8,6 +8,8 @@ Positions, values and policies are seen by the side to move.
 
 import dataclasses
 import functools
+import importlib
+from typing import Any
 
 import flax.struct
 import jax
@@ -15,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol, summaries
-from azo.process import code_identity
+from azo.process import code_identity, extras
 from azo.search import mcts, proofs, rules, search_tree, settings
 from azo.settings import setting_types
 
@@ -38,7 +40,7 @@ class SearchResult:
     prior: jax.Array  # [B, A] float32, the tempered policy before search and noise
     legal_mass: jax.Array  # [B] float32, probability of legal moves in the network's policy
     raw_value: jax.Array  # [B] float32, the network's own value of the position, likewise
-    tree: search_tree.Tree  # the whole trees, for analysis
+    tree: Any  # the whole trees, for analysis: `search_tree.Tree`, or `mctx.Tree` by that backend
 
     __repr__ = summaries.short
 
@@ -83,6 +85,16 @@ def search(
     rule = rules.named(config.algorithm).begin(
         config, move_key, noise_key, root_moves, temperature, is_greedy=is_greedy
     )
+    prior = root_moves.spread(jnp.exp(root_moves.logits), game.num_actions)
+    raw_policy = jax.nn.softmax(root.prior_logits * config.prior_temperature)
+    legal_mass = jnp.where(game.legal_mask(position), raw_policy, 0).sum(axis=-1)
+    if config.backend == "mctx":
+        with extras.needed("search.backend mctx", "mctx"):
+            mctx_backend = importlib.import_module("azo.search.mctx_backend")
+        found = mctx_backend.search(game, adapted, tree_key, position, root.value, rule, config)
+        return SearchResult(
+            found.action, found.policy, found.value, prior, legal_mass, root.value, found.tree
+        )
     tree = mcts.run(game, adapted, tree_key, position, root.value, rule, config)
     is_best = rule.moves.is_legal()
     if config.has_proofs:
@@ -91,13 +103,12 @@ def search(
     certain = root_bounds.clip(jnp.float32(-1), tree.score_share)
     searched = search_tree.node_of(tree, jnp.zeros_like(tree.visits[:, 0]))
     slot, policy = rule.decide(searched, is_best, certain)
-    raw_policy = jax.nn.softmax(root.prior_logits * config.prior_temperature)
     return SearchResult(
         action=rule.moves.at(slot),
         policy=rule.moves.spread(policy, game.num_actions),
         value=tree.value()[:, 0],
-        prior=root_moves.spread(jnp.exp(root_moves.logits), game.num_actions),
-        legal_mass=jnp.where(game.legal_mask(position), raw_policy, 0).sum(axis=-1),
+        prior=prior,
+        legal_mass=legal_mass,
         raw_value=root.value,
         tree=tree,
     )

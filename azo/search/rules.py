@@ -1,7 +1,7 @@
 """The interface of a search's rules: which move a simulation follows, and what is played.
 
-`puct` and `gumbel` implement it. Another one is a class with these methods, an entry of `_RULES`,
-and a name in `SearchConfig.algorithm`.
+`puct` and `gumbel` implement it. A rule of your own is a class with these methods, named by its
+import path in `search.algorithm`: docs/extend.md.
 """
 
 from typing import Protocol
@@ -9,6 +9,7 @@ from typing import Protocol
 import jax
 
 from azo.search import gumbel, puct, search_tree, settings
+from azo.settings import import_paths
 
 
 class Rule(Protocol):
@@ -63,10 +64,20 @@ class Rule(Protocol):
 
 
 def named(algorithm: str) -> type[Rule]:
-    """Returns the rules of an algorithm of `SearchConfig`."""
-    return _RULES[algorithm]
+    """Returns the rules of an algorithm of `SearchConfig`; ValueError, one line, if it has none."""
+    if algorithm in _RULES:
+        return _RULES[algorithm]
+    found = import_paths.load("search.algorithm", algorithm)
+    missing = [name for name in _METHODS if not callable(getattr(found, name, None))]
+    if not isinstance(found, type) or missing:
+        raise ValueError(
+            f"search.algorithm is {algorithm!r}, but should be a class with the methods of"
+            f" azo.search.rules.Rule: {', '.join(_METHODS)}"
+        )
+    return found
 
 
+_METHODS = ("begin", "select_at_root", "select_below", "decide")
 _RULES: dict[str, type[Rule]] = {
     "gumbel": gumbel.Gumbel,
     "puct": puct.Puct,

@@ -13,6 +13,8 @@ from azo.settings import setting_types
 MAX_SIMULATIONS = setting_types.MAX_SIMULATIONS
 # Moves chosen by Q need this share of the visits of the most visited move.
 MUCH_VISITED = 0.1
+ALGORITHMS = ("gumbel", "puct", "puct_over_visits")
+_OWN_RULE = setting_types.needs_other("algorithm", *ALGORITHMS)  # it may read any section
 VISIT_OFFSET = 50.0  # c_visit of the Gumbel paper: added to the visits
 
 
@@ -49,10 +51,13 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     be scalars of JAX, also traced ones.
     """
 
-    algorithm: Literal["gumbel", "puct", "puct_over_visits"] = setting_types.in_schedule(
-        "gumbel", is_common=True
+    algorithm: Annotated[str, setting_types.known_or_import_path(*ALGORITHMS)] = (
+        setting_types.in_schedule("gumbel", is_common=True)
     )
-    """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `rules`."""
+    """gumbel, for few simulations; puct, as AlphaZero; puct_over_visits, which tries each move; or
+    MODULE:CLASS, see docs/extend.md."""
+    backend: Literal["azo", "mctx"] = setting_types.in_schedule("azo")
+    """azo's own search, or DeepMind's mctx, the slower reference; see `mctx_backend`."""
     num_simulations: setting_types.Simulations = setting_types.in_schedule(32, is_common=True)
     """Network evaluations a move, after the root's own."""
     leaves_per_step: setting_types.Simulations = setting_types.in_schedule(1)
@@ -73,21 +78,39 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     symmetry: Literal["none", "random", "average"] = setting_types.in_schedule("none")
     """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
     gumbel: GumbelConfig = GumbelConfig()
-    """Read by algorithm gumbel."""
+    """Read by algorithm gumbel, and by rules of your own that derive from it."""
     puct: PuctConfig = PuctConfig()
-    """Read by algorithms puct and puct_over_visits."""
+    """Read by puct and puct_over_visits, and by rules of your own that derive from them."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "virtual_loss": (setting_types.needs_other("leaves_per_step", 1),),
         "temperature": (setting_types.needs_other("temperature_plies", 0),),
         "temperature_plies": (setting_types.needs_other("temperature", 0),),
-        "gumbel": (setting_types.needs("algorithm", "gumbel"),),
-        "puct": (setting_types.needs("algorithm", "puct", "puct_over_visits"),),
+        "gumbel": (setting_types.needs("algorithm", "gumbel", alternatives=(_OWN_RULE,)),),
+        "puct": (
+            setting_types.needs("algorithm", "puct", "puct_over_visits", alternatives=(_OWN_RULE,)),
+        ),
     }
     RENAMED: ClassVar[Mapping[str, str]] = {
         **{name: f"gumbel.{name}" for name in GumbelConfig.model_fields},
         **{name: f"puct.{name}" for name in PuctConfig.model_fields},
     }
+
+    @pydantic.model_validator(mode="after")
+    def _check_backend(self) -> "SearchConfig":
+        if self.backend == "azo":
+            return self
+        for name, only in (("has_proofs", False), ("leaves_per_step", 1)):
+            if getattr(self, name) != only:
+                raise ValueError(
+                    f"backend is 'mctx', but {name} is {getattr(self, name)}: mctx needs {only}"
+                )
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(
+                f"backend is 'mctx', which cannot run algorithm {self.algorithm!r}: give"
+                f" {', '.join(ALGORITHMS)}, or backend azo"
+            )
+        return self
 
     @pydantic.model_validator(mode="after")
     def _check_together(self) -> "SearchConfig":

@@ -55,9 +55,9 @@ class Needs:
 Table = Mapping[str, tuple[Needs, ...]]
 
 
-def needs(setting: str, *values: Any) -> Needs:
+def needs(setting: str, *values: Any, alternatives: tuple[Needs, ...] = ()) -> Needs:
     """Returns the need of one of some values."""
-    return Needs(setting, values=values)
+    return Needs(setting, values=values, alternatives=alternatives)
 
 
 def needs_other(setting: str, *excluded: Any, alternatives: tuple[Needs, ...] = ()) -> Needs:

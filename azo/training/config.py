@@ -173,6 +173,11 @@ class Config(azo.learning.run_state.RecipeConfig):
         game = azo.games.registry.make(self.game)
         checks.check_games(self, game, self.evaluation.opening_plies)
         checks.check_endings(self, game)
+        if self.search.backend == "mctx" and self.selfplay.explored_share:
+            raise ValueError(
+                "selfplay.explored_share learns from the trees of azo's own search: set it to 0, or"
+                " search.backend to azo"
+            )
         checks.check_replay(self, game)
         checks.check_generations(self)
         if self.run.num_devices is not None:

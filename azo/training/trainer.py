@@ -22,6 +22,7 @@ from azo.learning import iteration, placement, run_state, statistics
 from azo.learning.options import generations, promotion
 from azo.networks import checkpoint_folder, network, network_files, origin
 from azo.process import code_identity, console, interruption, machine, memory, program_cache
+from azo.search import rules
 from azo.settings import setting_types
 from azo.storage import files
 from azo.training import (
@@ -77,6 +78,7 @@ def train(
     stop = stop or interruption.StopRequest()
     mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
+    rules.named(settings.search.algorithm)  # an import path is wrong before anything is compiled
     lengths: dict[str, Any] = {"evaluation": settings.evaluation}
     lengths |= {"gate": settings.gate} if settings.gate.is_enabled else {}
     lengths |= {"ratings": settings.ratings} if settings.ratings.num_points else {}

@@ -70,7 +70,7 @@ def not_an_option():
     """Is a function."""
 
 
-@pytest.mark.parametrize("name", ["n_step", "prioritised_replay"])
+@pytest.mark.parametrize("name", ["n_step", "prioritised_replay", "forced_playouts"])
 def test_the_examples_have_at_most_thirty_lines(name):
     assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) <= 30
 
@@ -160,7 +160,11 @@ def not_values(trajectory):
 
 
 @pytest.mark.parametrize(
-    "setting", ["selfplay.options", "targets.value", "replay.sampling", "learner.optimiser"]
+    "setting",
+    [
+        *("selfplay.options", "targets.value", "replay.sampling", "learner.optimiser"),
+        "search.algorithm",
+    ],
 )
 def test_a_file_does_not_decide_which_parts_run(setting, tmp_path, monkeypatch):
     monkeypatch.setattr(import_paths, "_allowed", set())

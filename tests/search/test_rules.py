@@ -1,0 +1,71 @@
+"""Rules of your own by import path: the example, and what is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import fake_evaluation, random_games, refusals
+
+import azo
+from azo.search import rules, search_tree
+from examples import forced_playouts
+
+GAME = azo.TicTacToe()
+OWN = "examples.forced_playouts:ForcedPlayouts"
+
+
+def root_visits(algorithm, position, num_simulations=64):
+    config = azo.SearchConfig(
+        algorithm=algorithm, num_simulations=num_simulations, has_proofs=False, puct={"c_puct": 0.1}
+    )
+    tree = fake_evaluation.search(GAME, position, config).tree
+    return search_tree.node_of(tree, jnp.zeros(len(tree.visits), jnp.int32))
+
+
+def test_the_example_forces_visits_of_tried_moves_alone():
+    position = random_games.positions(GAME, 1)
+    usual, forced = (root_visits(name, position) for name in ("puct", OWN))
+    needed = np.sqrt(forced_playouts.SCALE * np.exp(forced.logits) * forced.visits[:, None])
+    tried = np.asarray(forced.move_visits > 0)
+    # The last simulations may have raised the need by less than one visit.
+    assert (np.asarray(forced.move_visits)[tried] > needed[tried] - 1).all()
+    is_short = np.asarray((usual.move_visits > 0) & (usual.move_visits < needed - 1))
+    assert is_short.any()  # what plain PUCT does not do
+
+
+def test_a_section_of_settings_serves_the_rules_that_derive_from_it():
+    config = azo.SearchConfig(algorithm=OWN, puct={"c_puct": 3.0})
+    assert config.puct.c_puct == 3.0
+    assert issubclass(rules.named(OWN), rules.named("puct"))
+
+
+class WithoutDecision:
+    """Lacks `decide`."""
+
+    begin = select_at_root = select_below = staticmethod(lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("WithoutDecision", "but should be a class with the methods of azo.search.rules.Rule"),
+        ("root_visits", "but should be a class with the methods of azo.search.rules.Rule"),
+        ("Absent", "but test_rules has no 'Absent'"),
+    ],
+)
+def test_what_is_no_rule_is_one_line(name, start):
+    path = f"{__name__}:{name}"
+    azo.SearchConfig(algorithm=path)  # which allows it, as a user's own code does
+    assert start in refusals.message_of(rules.named, path)
+
+
+def test_an_unknown_algorithm_is_named():
+    with pytest.raises(ValueError, match="should be 'gumbel', 'puct', 'puct_over_visits', or an"):
+        azo.SearchConfig(algorithm="alphabeta")
+
+
+def test_a_batch_is_searched_by_a_rule_of_its_own():
+    evaluate = fake_evaluation.hashed(GAME)
+    config = azo.SearchConfig(algorithm=OWN, num_simulations=8)
+    result = azo.search_moves(GAME, evaluate, jax.random.key(0), GAME.start(3), config=config)
+    np.testing.assert_allclose(result.policy.sum(axis=-1), 1, rtol=1e-6)
