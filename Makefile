@@ -18,7 +18,7 @@ help:
 	@echo "make train   install into $(VENV) and train (ARGS=\"--config configs/...\"; EXTRAS=cuda or tpu)"
 	@echo "make record  train for an hour, and rate the network: docs/notebook/leaderboard.md (RECORD=FOLDER resumes one)"
 	@echo "make test    install with the test tools and run pytest (ARGS=\"-m 'unit and not slow'\" for the quickest)"
-	@echo "make test-all   make test, then the slow tests"
+	@echo "make test-all   make test, then the thorough and the slow tests"
 	@echo "make faults  damage files, fill disks, send signals and kill processes: docs/reliability.md"
 	@echo "make lowest  install the lowest versions that pyproject.toml allows, and test them: docs/notebook/dependencies.md"
 	@echo "make lock    renew requirements.lock, the versions of CI (make LOCK=requirements.lock test installs them)"
@@ -60,7 +60,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 test-all: test
-	$(BIN)/python -m pytest $(WORKERS) -m "slow and not gpu" $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) -m "(thorough or slow) and not gpu and not faults" $(ARGS)
 
 faults: $(VENV)/.installed-test
 	timeout 5400 $(BIN)/python -m pytest tests/faults -m "faults or not faults" $(ARGS)

@@ -63,6 +63,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(folder)
         if place.name in _E2E or place.parts[0] == "journeys":
             item.add_marker("e2e")
+            if place.parts[0] == "journeys":
+                item.add_marker("thorough")
         elif place.parts[0] in _COMPILED or place.name in _LARGE:
             item.add_marker("compiled")
         else:

@@ -30,6 +30,7 @@ def output_of(*words):
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_the_engine_plays_analyses_and_solves_by_public_names_alone():
     assert not re.search(PUBLIC, (EXAMPLES / "engine.py").read_text())
     lines = output_of("examples/engine.py").splitlines()
@@ -39,6 +40,7 @@ def test_the_engine_plays_analyses_and_solves_by_public_names_alone():
     assert lines[-1] == "black scores +38 by a2"
 
 
+@pytest.mark.thorough
 def test_random_games_by_the_rules_alone_have_the_known_shares_of_results():
     """White wins about half of random games, and one in 23 is drawn."""
     shares = [float(text) for text in re.findall(r"0\.\d+", output_of("examples/step_rules.py"))]
@@ -51,6 +53,7 @@ def scores(*flags):
     return [float(score) for score in re.findall(r"random moves: score (\S+)", shown)]
 
 
+@pytest.mark.thorough
 def test_alphazero_learns_to_beat_random_moves_at_tic_tac_toe():
     """The network alone, without a search; 0.984 after 15 of 60 iterations."""
     untrained, trained = scores("--num-iterations", "15")
@@ -124,6 +127,7 @@ def test_the_example_takes_only_the_rules_from_azo():
     assert not re.search(r"^(from azo|import azo\.)", text, re.MULTILINE)
 
 
+@pytest.mark.thorough
 def test_an_own_network_is_trained(tmp_path):
     flags = ("--num-iterations", "4", "--folder", str(tmp_path / "run"))
     lines = output_of("examples/own_network.py", *flags)
@@ -159,6 +163,7 @@ def test_alphazero_runs_on_6x6_othello():
     assert len(scores("--game", "othello6", "--num-iterations", "10")) == 2
 
 
+@pytest.mark.thorough
 def test_connect_four_is_learned_by_import_path_and_beats_random_moves(tmp_path):
     """0.992 against random moves after 6 iterations of 32 games."""
     flags = ("--iterations", "6", "--folder", str(tmp_path / "run"))

@@ -197,6 +197,7 @@ def sizes(name) -> dict[str, int]:
     return {kind: count(name, kind) for kind in COSTLY}
 
 
+@pytest.mark.thorough
 @every_program
 def test_nothing_leaves_the_device_and_one_device_sends_nothing_to_others(name):
     assert count(name, "custom_call", "infeed", "outfeed", "send", "recv", *COLLECTIVES) == 0

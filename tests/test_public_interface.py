@@ -88,6 +88,7 @@ def test_a_wrong_setting_is_named(call, message):
         call()
 
 
+@pytest.mark.thorough
 def test_positions_are_searched_in_a_batch_with_a_network():
     network = azo.load_network("zero-fast6")
     assert network.game == azo.Othello(6)
@@ -123,6 +124,7 @@ def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
     assert bool((abs(evaluation.value) <= 1).all())
 
 
+@pytest.mark.thorough
 def test_programs_for_those_who_extend_azo_run_and_a_sweep_compiles_once(
     tmp_path, monkeypatch, capsys
 ):
@@ -142,6 +144,7 @@ def test_programs_for_those_who_extend_azo_run_and_a_sweep_compiles_once(
     assert [len(metrics.read(folder, "compilation")) for folder in folders] == [1, 0, 0]
 
 
+@pytest.mark.thorough
 def test_an_evaluator_may_be_the_callers_and_numbers_of_a_search_traced():
     """With a uniform prior and values, the first visits follow the prior if `c_puct` is large."""
     game = azo.TicTacToe()

@@ -28,6 +28,7 @@ def table(text):
     return rows[2:], [line for line in lines if line and not line.startswith("|")]
 
 
+@pytest.mark.thorough
 def test_a_network_is_compared_with_the_scores_of_files(othello_net, tmp_path, capsys):
     plain, packed = tmp_path / "moves.obf", tmp_path / "scores.csv.gz"
     plain.write_text(SCORED)

@@ -235,6 +235,7 @@ def test_what_the_user_gives_is_imported(evil, capsys, tmp_path):
     assert marker.exists()
 
 
+@pytest.mark.thorough
 def test_a_flag_gives_a_path_by_its_setting(evil, capsys):
     module, marker = evil
     words = tiny_run.train(pathlib.Path(), "--run.num-iterations", 1, network={"kind": "patterns"})
@@ -282,6 +283,7 @@ def test_networks_without_checksums_are_named_once(tmp_path, capsys):
     assert str(folder) in shown
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["gtp", "nboard", "json"])
 @pytest.mark.parametrize("path", ["venv.__main__:x", "here:N"])
 def test_protocols_in_processes_of_their_own(command, path, tmp_path):
@@ -300,6 +302,7 @@ def test_protocols_in_processes_of_their_own(command, path, tmp_path):
     assert not (tmp_path / "it_ran").exists()
 
 
+@pytest.mark.thorough
 def test_optional_modules_are_not_searched_in_the_current_folder(tmp_path):
     evil = "import pathlib\npathlib.Path('it_ran').touch()\n"
     plugin = tmp_path / "jax_plugins" / "theirs"

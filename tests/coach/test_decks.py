@@ -170,6 +170,7 @@ def _start_process(code, *arguments, text=""):
     return process
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_link", [False, True])
 def test_processes_that_change_one_deck_lose_no_card(tmp_path, is_link):
     path = tmp_path / "deck.json"

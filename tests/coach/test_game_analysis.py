@@ -83,6 +83,7 @@ def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
     assert sentence == f"1. black f5?: 4 discs, from {before} to {after} (better: d3)"
 
 
+@pytest.mark.thorough
 def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_first(capsys):
     """The moves that lose 14, 4 and 24 discs change no winner: chances alone hide them."""
     words = (_DATA / "olivaw_game08.txt", "--engine.num-simulations", 100, "--rating", 1800)

@@ -84,6 +84,7 @@ def _one_player(name):
     return run
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", _NAMES)
 @pytest.mark.parametrize("make", [_othello, _one_player])
 def test_trees_are_those_of_mctx_node_for_node(name, make):

@@ -105,6 +105,7 @@ def test_the_missing_package_is_named():
     )
 
 
+@pytest.mark.thorough
 def test_the_tests_of_pgx_pass(tmp_path):
     """They are in Pgx's source archive alone, which pip unpacks, and then fails to build."""
     # Pgx's tests expect the random numbers that JAX had by default before 0.5.

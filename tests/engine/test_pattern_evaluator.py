@@ -39,6 +39,7 @@ def words(game, num_games=40):
     return *discs, np.asarray(game.legal_mask(kept))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [LAYERS, COUNTS, SMALL], ids=["layers", "counts", "small"])
 @pytest.mark.parametrize("size", [6, 8])
 def test_it_gives_what_the_compiled_network_gives(size, shape):

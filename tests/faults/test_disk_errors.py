@@ -145,6 +145,7 @@ def page(folder):
     return ["web", "--export", folder / "page"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("of_folders", [True, False])
 @pytest.mark.parametrize("after", [0, 1, 2, 5])
 @pytest.mark.parametrize("make", [tournament, export, page, tiny_run.train])

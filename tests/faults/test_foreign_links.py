@@ -77,6 +77,7 @@ RUN_FILES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", traps.KINDS)
 @pytest.mark.parametrize("name", RUN_FILES)
 def test_train(begun, tmp_path, victims, capsys, name, kind):

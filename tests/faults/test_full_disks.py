@@ -48,6 +48,7 @@ def refused(words, limit, capsys):
     return message
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_that_does_not_fit_leaves_the_earlier_ones_and_the_run_goes_on(
     tmp_path, capsys
 ):

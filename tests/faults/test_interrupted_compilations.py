@@ -70,6 +70,7 @@ def _assert_left(terminal):
     assert not terminal.is_cursor_hidden
 
 
+@pytest.mark.thorough
 def test_a_second_ctrl_c_ends_a_run_that_compiles(terminal):
     opened = terminal(_TRAIN)
     opened.wait_until_shown("compiling", before="$")

@@ -33,6 +33,7 @@ def refused(folder, words, **options):
     return done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_threads_a_command_is_refused(tmp_path, command):
     if (compiler := shutil.which("cc")) is None:
@@ -51,6 +52,7 @@ def test_with_few_open_files_a_command_is_refused(tmp_path, command, number):
     assert refused(tmp_path, words).startswith(f"too many open files: the limit is {number};")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("platform", ["cuda", "foo"])
 @pytest.mark.parametrize("command", [COMMANDS[0], "analyse f5 --network zero-conv", COMMANDS[4]])
 def test_a_platform_that_jax_cannot_use_is_named(tmp_path, command, platform):

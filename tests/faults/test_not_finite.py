@@ -33,6 +33,7 @@ def failing_rate(monkeypatch):
     monkeypatch.setattr(learner, "rate_factor", failing)
 
 
+@pytest.mark.thorough
 def test_a_run_stops_at_a_number_that_is_not_finite_and_keeps_its_checkpoints(
     failing_rate, tmp_path, capsys
 ):
@@ -55,6 +56,7 @@ def test_a_run_stops_at_a_number_that_is_not_finite_and_keeps_its_checkpoints(
     assert damage.contents(run / "checkpoints") == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_devices", [1, 2])
 def test_the_iteration_finds_bad_weights_on_all_devices(num_devices):
     state = tiny_run.begin(num_devices)

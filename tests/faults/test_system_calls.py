@@ -54,6 +54,7 @@ def few(shim, tmp_path_factory):
     return measure(shim, tmp_path_factory.mktemp("few"), *words, seconds=1200)
 
 
+@pytest.mark.thorough
 def test_a_careless_program_is_convicted(few):
     """What the other tests find if a call is taken to have done its work."""
     faults, losses = (few["careless"][what]["wrong"] for what in ("faults", "losses"))

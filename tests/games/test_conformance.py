@@ -18,6 +18,7 @@ def faults(game, **settings):
     return [line.removeprefix("- ") for line in lines]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("game", [RULES(), othello.Othello(4), othello.Othello(4, True)], ids=str)
 def test_correct_games_pass(game):
     azo.check_game(game, num_games=4)
@@ -158,6 +159,7 @@ GROUPS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: ", ".join(group[0]))
 def test_each_fault_is_found(group):
     members, *expected = group
@@ -189,6 +191,7 @@ class _Doors(tictactoe.TicTacToe):
     action_symmetries = square_symmetries
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "table",
     [
@@ -206,6 +209,7 @@ def test_wrong_symmetries_of_actions_are_found_where_the_planes_of_the_start_com
     assert any("commute with the symmetries" in fault for fault in faults(wrong()))
 
 
+@pytest.mark.thorough
 def test_symmetries_of_square_actions_are_those_of_the_squares():
     game = othello.Othello(4)
     table = np.array(game.action_symmetries)

@@ -18,6 +18,7 @@ def _searched():
     )
 
 
+@pytest.mark.thorough
 def test_networks_results_and_states_have_short_texts():
     network, result, game = _searched()
     config = run_state.RecipeConfig()

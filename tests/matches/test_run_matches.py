@@ -87,6 +87,7 @@ def test_a_resumed_run_keeps_and_rates_anew_what_came_after_its_checkpoint(tmp_p
     tiny_run.assert_same_bits(network_files.load(tmp_path / "generations" / "10")[0], weights(10))
 
 
+@pytest.mark.thorough
 def test_a_rating_compiles_no_search_after_that_of_other_weights():
     game = othello.Othello(6)
     sections = {"game": {"name": "othello", "size": 6}, "replay": {"capacity": 1024}}

@@ -29,6 +29,7 @@ def test_the_session_of_the_page():
     assert len(answers) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "reads"), [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGINT, False)]
 )

@@ -60,6 +60,7 @@ def test_foreign_host_names_are_refused(folder):
         assert ask(port, "/run", headers={"host": "example.org"}).status == 421
 
 
+@pytest.mark.thorough
 def test_a_browser_shows_boards_and_plots_and_renews_them(folder, browser):
     errors = []
     with watching(folder) as port, browser.new_page() as page:

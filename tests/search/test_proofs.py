@@ -48,6 +48,7 @@ def _ends_at_once(game, position, action):
     return np.asarray(game.step(position, action).discount == 0)
 
 
+@pytest.mark.thorough
 @_both_algorithms
 def test_a_wipe_out_in_one_ply_is_played(config):
     game, positions = wipe_outs.GAME, wipe_outs.before_the_end(1)

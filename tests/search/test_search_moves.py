@@ -38,6 +38,7 @@ def _search(logits, value=0.0, config=ALGORITHMS[0], start=None):
     return azo.search_moves(GAME, evaluate, jax.random.key(0), position, config=config)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("config", ALGORITHMS, ids=lambda config: config.algorithm)
 @pytest.mark.parametrize(
     ("logits", "prior"),
@@ -60,6 +61,7 @@ def test_infinite_logits_have_a_defined_prior_and_a_finite_result(config, logits
         assert result.action[0] == np.argmax(prior)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("config", ALGORITHMS, ids=lambda config: config.algorithm)
 @pytest.mark.parametrize(
     ("logits", "value"),
@@ -70,6 +72,7 @@ def test_nan_is_refused_in_one_line(config, logits, value):
         _search(logits, value, config)
 
 
+@pytest.mark.thorough
 def test_nan_for_illegal_moves_changes_nothing():
     taken = GAME.step(GAME.start(2), jnp.array([4, 4])).position
     plain = _search([0.0] * 9, start=taken)

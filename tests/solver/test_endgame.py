@@ -45,6 +45,7 @@ def _read(text, size=8):
     return board.player, board.opponent
 
 
+@pytest.mark.thorough
 @_every_variant
 def test_scores_results_and_early_ends_are_those_of_plain_minimax(size, is_reversed):
     """With few empty squares each win is an early end."""

@@ -18,6 +18,7 @@ def non_blocking(descriptor):
     fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_NONBLOCK)
 
 
+@pytest.mark.thorough
 def test_gtp_over_non_blocking_pipes_answers_every_command():
     reads, writes = os.pipe()
     begins, ends = os.pipe()
@@ -66,6 +67,7 @@ def test_all_is_written_to_a_non_blocking_pipe(is_buffered):
     assert lines == [*map(str, range(20_000))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     ["--help", "--version", "unknown", "gtp --help", "book --help", "train --unknown", "solve x",

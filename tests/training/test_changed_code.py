@@ -83,6 +83,7 @@ def games_of(train):
     return train(game__name="notebook_of_runs:Nim")["selfplay/games"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("equality", ["", BY_NAME], ids=["by identity", "by name"])
 def test_a_game_that_is_defined_again_is_trained_by_its_new_rules(equality, notebook, train):
     exec(CELL.format(length=8) + equality, vars(notebook))
@@ -91,6 +92,7 @@ def test_a_game_that_is_defined_again_is_trained_by_its_new_rules(equality, note
     assert games_of(train) == 32  # each ends after its first ply
 
 
+@pytest.mark.thorough
 def test_what_a_game_uses_in_its_module_may_change(notebook, train):
     exec(CELL.format(length=8), vars(notebook))
     assert games_of(train) < 8
@@ -100,6 +102,7 @@ def test_what_a_game_uses_in_its_module_may_change(notebook, train):
     assert games_of(train) < 8
 
 
+@pytest.mark.thorough
 def test_a_patched_function_of_azo_is_used_and_an_unpatched_one_again(train, monkeypatch):
     train()
     calls, original = [], targets.outcome_targets

@@ -197,6 +197,7 @@ def test_other_checkpoints_than_networks_are_refused(tmp_path, settings, state):
     assert "exists already" in message
 
 
+@pytest.mark.thorough
 def test_saves_leave_few_objects(checkpoints, settings, state):
     blocks = []
     for step in range(1, 9):

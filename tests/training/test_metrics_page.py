@@ -3,6 +3,7 @@
 import pathlib
 import re
 
+import pytest
 from support import commands, tiny_run
 
 from azo.training import metrics
@@ -21,6 +22,7 @@ def _documented():
     return set(names)
 
 
+@pytest.mark.thorough
 def test_the_page_has_each_field_that_a_run_writes_and_no_others(tmp_path):
     assert commands.run(*tiny_run.train(tmp_path, **tiny_run.EVERYTHING)) == 0
     matched = {"evaluation": {"every": 2, "num_games": 2, "num_simulations": 2}}

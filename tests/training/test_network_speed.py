@@ -80,6 +80,7 @@ def test_a_network_that_is_slow_in_a_loop_gets_one_line(measured, in_loop, times
     assert len(calls) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("network", [Convolved, Advised])
 @pytest.mark.parametrize("in_loop", [0.0198, 0.001])
 def test_a_network_that_is_fast_in_a_loop_gets_no_line(measured, network, in_loop):

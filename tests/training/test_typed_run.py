@@ -82,6 +82,7 @@ def _loadable(path):
     return settings
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_typed_value_is_used_in_the_whole_run_or_a_line_says_when_not(path):
     recipe = _loadable(path)

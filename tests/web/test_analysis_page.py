@@ -36,6 +36,7 @@ def visit(open_page, address):
     return open_page(None, address)
 
 
+@pytest.mark.thorough
 def test_the_board_is_stepped_through_by_keys_and_buttons(visit):
     assert visit.page.title() == "Di Mattei - OLIVAW 18"
     assert (visit.ply, len(visit.moves)) == (0, _NUM_MOVES)

@@ -37,6 +37,7 @@ def _box(visit, selector):
     return visit.page.locator(selector).bounding_box()
 
 
+@pytest.mark.thorough
 def test_a_whole_analysed_game_fits_the_screen_without_scrolling(open_page, port):
     visit = open_page(port, _LONG, size="wide")
     visit.page.select_option("#strength", "100")
@@ -62,6 +63,7 @@ _WIDEST = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SIZES)
 def test_no_number_is_cut_off(open_page, port, name):
     visit = open_page(port, _LONG, size=name)
@@ -124,6 +126,7 @@ def test_continuous_analysis_deepens_and_draws_the_best_lines(open_page, port):
     assert visits() == stopped
 
 
+@pytest.mark.thorough
 def test_former_games_are_stored_and_can_be_removed(visit):
     visit.open_game(_GAME)
     visit.wait_for_moves(len(_ACTIONS))
@@ -164,6 +167,7 @@ def _put_into_storage(visit, game):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stored", "num_legal"),
     [

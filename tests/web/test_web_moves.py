@@ -67,6 +67,7 @@ def _moves(live):
     return [notation.action_text(action, live.game.size) for action in live.actions]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_random_games_are_those_of_the_host(open_page, port, size):
     rng, game = np.random.default_rng(size), othello.Othello(size)
@@ -83,6 +84,7 @@ def test_random_games_are_those_of_the_host(open_page, port, size):
     assert len({found.final_score() for found in lives}) > 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("game", _PLAYED[:2], ids=lambda game: game.name)
 def test_a_click_shows_its_move_at_once_and_sends_one_request(open_page, port, game):
     visit, rng = open_page(port), np.random.default_rng(1)

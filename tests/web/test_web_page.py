@@ -207,6 +207,7 @@ def test_variations_do_not_end_the_analysis_of_the_game(open_page, port):
     visit.page.click("#analyse")
 
 
+@pytest.mark.thorough
 def test_a_mistake_has_one_loss_on_the_whole_page(open_page):
     """In the list, the sentence, the table of the position before it, and the deck."""
     game, moves = othello.Othello(6), slow_board.random_game(6, seed=6)[1]

@@ -136,6 +136,7 @@ def test_positions_inside_the_solved_range_are_never_searched():
     assert played.ply[1:][is_first].max() >= 5
 
 
+@pytest.mark.thorough
 def test_adjudicated_games_end_with_the_exact_result():
     _, _, plies, _, figures, _ = adjudicated_games()
     position = FOUR.unpack(jnp.asarray(plies.board))
