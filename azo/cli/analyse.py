@@ -122,8 +122,9 @@ def _print(
     size, ply = analysis.game.size, settings.ply
     terminal.print(f"{title}. {analysis_text.outcome(analysis)}", markup=False)
     if ply is None:
-        terminal.print(analysis_text.game_table(analysis))
-        terminal.print(analysis_text.legend(), markup=False)
+        is_narrow = terminal.width < analysis_text.FULL_WIDTH
+        terminal.print(analysis_text.game_table(analysis, is_narrow=is_narrow))
+        terminal.print(analysis_text.legend(is_narrow=is_narrow), markup=False)
         for line in analysis_text.summary(analysis, settings.rating):
             terminal.print(line, markup=False)
         return

@@ -17,25 +17,34 @@ def outcome(analysis: game_analysis.GameAnalysis) -> str:
     return formatting.outcome(score, analysis.game, num_empties=num_empties) + "."
 
 
-def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
-    """Returns a table of the game, one row a move; `legend` explains its columns."""
+FULL_WIDTH = 64  # columns of a terminal, for all columns of the table
+
+
+def game_table(
+    analysis: game_analysis.GameAnalysis, *, is_narrow: bool = False
+) -> rich.table.Table:
+    """Returns a table of the game, one row per move; `legend` explains its columns.
+
+    A narrow one leaves out what the network and the search say of the move played.
+    """
     size = analysis.game.size
-    rows = formatting.table(
-        *("ply>", "", "move", "discs>", "black>", "alone>", "prior>", "visits>", "best"),
-        *("lost>", ""),
-    )
+    of_search = () if is_narrow else ("alone>", "prior>", "visits>")
+    rows = formatting.table("ply>", "", "move", "discs>", "black>", *of_search, "best", "lost>", "")
     for position in analysis.positions:
         sign = 1 if position.board.is_black_to_move else -1
         played = next((move for move in position.moves if move.action == position.played), None)
+        searched = (
+            formatting.chance(position.raw_value and sign * position.raw_value),
+            "" if played is None else f"{played.prior:.0%}",
+            "" if played is None else str(played.visits),
+        )
         rows.add_row(
             "end" if position.played is None else str(position.number),
             "" if position.played is None else "X" if sign == 1 else "O",
             formatting.move(position.played, size),
             formatting.discs(sign * position.discs, position.score and sign * position.score),
             formatting.chance(position.black_value),
-            formatting.chance(position.raw_value and sign * position.raw_value),
-            "" if played is None else f"{played.prior:.0%}",
-            "" if played is None else str(played.visits),
+            *searched[: len(of_search)],
             "" if position.best == position.played else formatting.move(position.best, size),
             formatting.lost(position.loss_discs, is_exact=position.is_loss_exact)
             if position.loss_discs
@@ -45,14 +54,17 @@ def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
     return rows
 
 
-def legend() -> str:
+def legend(*, is_narrow: bool = False) -> str:
     """Returns the meaning of the columns of `game_table`."""
+    of_search = (
+        " alone: the chance by the network without search. prior, visits: of the move played."
+    )
     marks = ", ".join(f"{mark} {least:.0f}" for least, _, mark in game_analysis.MARKS)
     return (
         "X black, O white. discs: black's expected final score before the move; ~ marks an"
         " estimate, a number without it is exact. black: chance that black wins, after the search;"
-        " a draw is half a win. alone: the chance by the network without search. prior, visits: of"
-        " the move played. best: the engine's choice, if it differs. lost: discs given away."
+        f" a draw is half a win.{of_search * (not is_narrow)} best: the engine's choice, if it"
+        " differs. lost: discs given away."
         f" Marks, by least loss in discs: {marks} ({game_analysis.MARGIN:.0f} more if estimated);"
         " ?? also for a move that loses the result."
     )

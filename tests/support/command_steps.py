@@ -123,6 +123,10 @@ STEPS = (
         r"\| calibration \| .* \| random:4 \| 8 \| raw \| .* \|",
     ),
     Step(
+        "evaluate greedy random --game.size 6 --sprt 0 300 --num-games 400",
+        r"sequential test of \+0 and \+300 Elo: accepts",
+    ),
+    Step(
         "evaluate random greedy --game.size 8 --openings openings.txt --num-games 4",
         rf"random against greedy: {MATCH}",
     ),
