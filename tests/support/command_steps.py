@@ -124,7 +124,7 @@ STEPS = (
     ),
     Step(
         "evaluate greedy random --game.size 6 --sprt 0 300 --num-games 400",
-        r"sequential test of \+0 and \+300 Elo: accepts",
+        r"greedy against random: .* sequential test of \+0 and \+300 Elo: accepts \+0 Elo after .*",
     ),
     Step(
         "evaluate random greedy --game.size 8 --openings openings.txt --num-games 4",
