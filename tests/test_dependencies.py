@@ -68,7 +68,8 @@ def test_ci_fails_if_it_cannot_install_what_was_chosen(tmp_path, chosen):
     )
     assert done.returncode != 0
     lock = "requirements.lock" if chosen is None else ""
-    assert (tmp_path / "make.calls").read_text() == f"{lock} test\n"
+    thorough = "ARGS=-m 'not slow and not gpu and not faults'"
+    assert (tmp_path / "make.calls").read_text() == f"{lock} test {thorough}\n"
     assert (lock or "the newest versions") in done.stdout
 
 

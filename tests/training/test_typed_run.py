@@ -39,6 +39,7 @@ def _others(name, value, field):
         "evaluation.opponent": ["random", "greedy"],
         "selfplay.options": [("my_networks:Mine",)],
         "selfplay.teacher": ["zero-fast", "zero-fast6"],
+        "search.algorithm": ["gumbel", "puct", "puct_over_visits"],
         "replay.sampling": ["my_networks:mine"],
         "targets.value": ["outcome", "lambda", "my_networks:mine"],
         "learner.optimiser": ["adamw", "sgd", "muon", "my_networks:mine"],
