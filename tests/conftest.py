@@ -21,7 +21,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 import jax
 import pytest
-from support import web_visit
+from support.drivers import web_visit
 
 from azo.learning import iteration, learner, placement, run_state
 from azo.process import code_identity, console, program_cache

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import refusals, tiny_run
+from support.builders import tiny_run
+from support.drivers import refusals
 
 from azo.cli import command_line
 from azo.games import othello

@@ -2,7 +2,7 @@
 
 import math
 
-from support import tiny_run
+from support.builders import tiny_run
 
 from benchmarks import all as every
 from benchmarks import iteration, measure

@@ -12,7 +12,8 @@ from unittest import mock
 import jax
 import numpy as np
 import pytest
-from support import fake_evaluation, random_games
+from support.builders import random_games
+from support.fakes import fake_evaluation
 
 import azo
 from examples import alphazero

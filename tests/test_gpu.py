@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import random_games, tiny_run
+from support.builders import random_games, tiny_run
 
 from azo.games import othello
 from azo.networks import network

@@ -6,7 +6,7 @@ import re
 
 import jax
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 pytestmark = pytest.mark.slow
 

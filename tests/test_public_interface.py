@@ -10,7 +10,7 @@ import sys
 import jax
 import numpy as np
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 import azo
 from azo.training import metrics

@@ -4,8 +4,9 @@ import functools
 import re
 
 import pytest
-from support import commands, small_queue
-from support.small_queue import finished, keep, result_of
+from support.builders import small_queue
+from support.builders.small_queue import finished, keep, result_of
+from support.drivers import commands
 
 from azo.cli import command_line
 from scripts.ablate import __main__, queue_runner, run_queue

@@ -6,8 +6,8 @@ import threading
 import time
 
 import pytest
-from support import small_queue, tiny_run
-from support.small_queue import ARMS, HEAD, finished, keep, result_of
+from support.builders import small_queue, tiny_run
+from support.builders.small_queue import ARMS, HEAD, finished, keep, result_of
 
 from azo.process import interruption
 from azo.storage import locks

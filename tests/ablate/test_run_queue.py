@@ -4,7 +4,8 @@ import json
 import re
 
 import pytest
-from support import refusals, small_queue, tiny_run
+from support.builders import small_queue, tiny_run
+from support.drivers import refusals
 
 from azo.settings import shipped_files
 from azo.training import config

@@ -1,7 +1,7 @@
 """Untrained networks that the tests of several commands use."""
 
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,8 @@ import io
 import sys
 
 import pytest
-from support import dialects, refusals
+from support.drivers import refusals
+from support.references import dialects
 
 from azo.cli import analyse, command_line
 from azo.games import notation, othello

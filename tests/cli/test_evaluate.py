@@ -4,7 +4,8 @@ import functools
 import json
 import re
 
-from support import commands, fake_engines
+from support.drivers import commands
+from support.fakes import fake_engines
 
 from azo.matches import tournament_file
 

@@ -7,7 +7,7 @@ import json
 import jax
 import numpy as np
 import pytest
-from support import commands
+from support.drivers import commands
 
 from azo.games import othello
 from azo.networks import network, network_files

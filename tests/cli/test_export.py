@@ -6,7 +6,8 @@ import json
 import jax
 import numpy as np
 import pytest
-from support import commands, tiny_run
+from support.builders import tiny_run
+from support.drivers import commands
 
 from azo.networks import network, network_files
 from azo.training import checkpoint, first_network

@@ -9,7 +9,8 @@ import sys
 
 import jax
 import pytest
-from support import commands, fake_run, tiny_run
+from support.builders import fake_run, tiny_run
+from support.drivers import commands
 
 import azo
 from azo.networks import network, network_files

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from support import pseudo_terminal
+from support.drivers import pseudo_terminal
 
 from azo import __main__
 

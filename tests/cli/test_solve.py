@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from support import commands, refusals
+from support.drivers import commands, refusals
 
 from azo.cli import solve
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import commands
+from support.drivers import commands
 
 from azo.cli import supervise
 from azo.games import registry, tictactoe

@@ -8,7 +8,9 @@ import signal
 
 import jax
 import pytest
-from support import commands, damage, tiny_run
+from support.builders import tiny_run
+from support.drivers import commands
+from support.faults import damage
 
 from azo.training import metrics, trainer
 

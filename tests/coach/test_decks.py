@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from support import bad_cards, commands
-from support.typed_lines import played
+from support.builders import bad_cards
+from support.drivers import commands
+from support.drivers.typed_lines import played
 
 from azo.coach import deck
 from azo.engine import opening_book

@@ -8,7 +8,8 @@ import re
 
 import pytest
 import rich.console
-from support import commands, scripted_engine
+from support.drivers import commands
+from support.fakes import scripted_engine
 
 from azo.coach import deck, game_analysis
 from azo.engine import engine_settings

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from support import slow_board
+from support.references import slow_board
 
 from azo.coach import game_analysis, reasons
 from azo.engine import engine_factory

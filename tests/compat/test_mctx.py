@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 import pytest
-from support import random_games
-from support.refusals import message_of
+from support.builders import random_games
+from support.drivers.refusals import message_of
 
 from azo.compat import mctx as compat
 from azo.games import othello

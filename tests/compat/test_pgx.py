@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pgx
 import pytest
-from support import azo_for_pgx, refusals
+from support.drivers import azo_for_pgx, refusals
 
 from azo.compat import pgx as compat
 from azo.training import orbax_calls
@@ -117,7 +117,16 @@ def test_the_tests_of_pgx_pass(tmp_path):
     if not files:
         pytest.skip("the source archive of Pgx cannot be downloaded")
     environment["PYTHONPATH"] = f"{REPOSITORY}:{REPOSITORY / 'tests'}"
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "support.azo_for_pgx", "-c", os.devnull]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "-p",
+        "support.drivers.azo_for_pgx",
+        "-c",
+        os.devnull,
+    ]
     done = subprocess.run(
         [*command, files[0]], env=environment, capture_output=True, text=True, timeout=600
     )

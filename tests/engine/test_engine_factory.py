@@ -3,7 +3,8 @@
 import random
 
 import pytest
-from support import hash_evaluator, tiny_run
+from support.builders import tiny_run
+from support.fakes import hash_evaluator
 
 from azo.engine import engine_factory, opening_book
 from azo.engine.engine_settings import Limits

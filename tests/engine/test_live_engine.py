@@ -4,7 +4,8 @@ import random
 
 import numpy as np
 import pytest
-from support import hash_evaluator, slow_minimax, wipe_outs
+from support.fakes import hash_evaluator
+from support.references import slow_minimax, wipe_outs
 
 from azo.engine import engine_settings, live_engine, opening_book, search_report
 from azo.engine.engine_settings import EngineConfig, Limits

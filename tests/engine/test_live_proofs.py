@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from support import hash_evaluator, slow_minimax, wipe_outs
+from support.fakes import hash_evaluator
+from support.references import slow_minimax, wipe_outs
 
 from azo.engine import live_search, live_tree
 from azo.engine.engine_settings import EngineConfig, Limits

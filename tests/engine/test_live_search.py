@@ -6,7 +6,7 @@ import jax
 import numba
 import numpy as np
 import pytest
-from support import fake_evaluation, hash_evaluator
+from support.fakes import fake_evaluation, hash_evaluator
 
 from azo.engine import live_search, live_simulation, live_tree
 from azo.engine.engine_settings import EngineConfig, Limits

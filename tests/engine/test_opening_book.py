@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from support import commands, refusals, scripted_engine
+from support.drivers import commands, refusals
+from support.fakes import scripted_engine
 
 from azo.engine import book_building, opening_book
 from azo.games import board_symmetry, notation, othello

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import random_games
+from support.builders import random_games
 
 from azo.coach import attribution
 from azo.engine import engine_settings, live_search, network_evaluator, pattern_evaluator

@@ -6,7 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from support import olivaw, refusals
+from support.drivers import refusals
+from support.references import olivaw
 
 from azo.engine import engine_factory, engine_settings
 from azo.games import notation

@@ -4,7 +4,7 @@ import contextlib
 import threading
 
 import pytest
-from support.front_end import QUICK, GtpSession, Input, NBoardSession, quick_engine
+from support.drivers.front_end import QUICK, GtpSession, Input, NBoardSession, quick_engine
 
 PONDERING = QUICK.model_copy(update={"ponder": True})
 

@@ -10,7 +10,9 @@ import re
 import shutil
 
 import pytest
-from support import commands, damage, disk_errors, refusals, small_tournament, tiny_run
+from support.builders import small_tournament, tiny_run
+from support.drivers import commands, refusals
+from support.faults import damage, disk_errors
 
 from azo.coach import deck
 from azo.engine import opening_book

@@ -6,7 +6,8 @@ import tracemalloc
 import zlib
 
 import pytest
-from support import commands, tiny_run
+from support.builders import tiny_run
+from support.drivers import commands
 
 from azo.engine import opening_book
 from azo.formats import game_files, ggf

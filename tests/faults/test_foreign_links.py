@@ -10,7 +10,9 @@ import stat
 
 import jax.numpy as jnp
 import pytest
-from support import commands, refusals, small_tournament, tiny_run, traps
+from support.builders import small_tournament, tiny_run
+from support.drivers import commands, refusals
+from support.faults import traps
 
 from azo.coach import deck
 from azo.engine import opening_book

@@ -12,7 +12,9 @@ import subprocess
 
 import jax
 import pytest
-from support import commands, damage, small_tournament, tiny_run
+from support.builders import small_tournament, tiny_run
+from support.drivers import commands
+from support.faults import damage
 
 from azo import __main__
 from azo.engine import opening_book

@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from support import pseudo_terminal
+from support.drivers import pseudo_terminal
 
 # By the promise of docs/reliability.md one second each; other programs may need the processors.
 _SECONDS_TO_ANSWER, _SECONDS_TO_END = 5, 5

@@ -6,7 +6,8 @@ import signal
 import time
 
 import pytest
-from support import commands, small_tournament, tiny_run
+from support.builders import small_tournament, tiny_run
+from support.drivers import commands
 
 NUM_ITERATIONS = 50
 LIMIT_SECONDS = 1000

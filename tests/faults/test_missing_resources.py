@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from support import commands
+from support.drivers import commands
 
 COMMANDS = [
     "evaluate random greedy --num-games 2",

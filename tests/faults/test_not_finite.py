@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import commands, damage, tiny_run
+from support.builders import tiny_run
+from support.drivers import commands
+from support.faults import damage
 
 from azo.engine import engine_factory
 from azo.games import registry

@@ -6,7 +6,8 @@ import threading
 import time
 
 import pytest
-from support import commands, small_tournament, tiny_run
+from support.builders import small_tournament, tiny_run
+from support.drivers import commands
 
 from azo import __main__
 from azo.storage import journal

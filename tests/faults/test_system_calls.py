@@ -1,4 +1,4 @@
-"""Faults below Python: failing system calls and power losses, by the shim in support/shim.
+"""Faults below Python: failing system calls and power losses, by the shim in support/faults/shim.
 
 Whatever fails, the command ends with one line or as if nothing had failed, nothing that it had
 acknowledged is lost, and the next start goes on. One process runs a program again and again.
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from support.shim import control
+from support.faults.shim import control
 
 TESTS = pathlib.Path(__file__).parents[1]
 PROGRAMS = ("training", "tournament", "book", "deck", "export", "game")
@@ -31,7 +31,7 @@ def measure(shim, folder, *words, seconds):
     out = folder / "result.json"
     paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     done = subprocess.run(
-        [sys.executable, "-m", "support.shim.worker", *map(str, words), "--out", str(out)],
+        [sys.executable, "-m", "support.faults.shim.worker", *map(str, words), "--out", str(out)],
         env=os.environ | control.environment(shim) | {"PYTHONPATH": paths},
         capture_output=True,
         text=True,

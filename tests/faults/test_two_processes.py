@@ -4,7 +4,9 @@ import os
 import socket
 
 import pytest
-from support import commands, damage, small_tournament, tiny_run
+from support.builders import small_tournament, tiny_run
+from support.drivers import commands
+from support.faults import damage
 
 from azo.engine import opening_book
 from azo.games import variant

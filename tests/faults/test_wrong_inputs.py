@@ -19,15 +19,15 @@ import zlib
 import numpy as np
 import pydantic
 import pytest
-from support import (
+from support.builders import (
     fake_run,
-    front_end,
     small_queue,
     small_tournament,
     tiny_run,
     wrong_content,
     wthor_files,
 )
+from support.drivers import front_end
 
 from azo.engine import opening_book
 from azo.formats import game_files, ggf, obf

@@ -7,7 +7,7 @@ import json
 
 import pydantic
 import pytest
-from support import wrong_content
+from support.builders import wrong_content
 
 from azo import __main__
 from azo.cli import command_line

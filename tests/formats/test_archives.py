@@ -5,7 +5,9 @@ import gzip
 
 import numpy as np
 import pytest
-from support import olivaw, refusals, slow_board, wthor_files
+from support.builders import wthor_files
+from support.drivers import refusals
+from support.references import olivaw, slow_board
 
 from azo.formats import game_files
 from azo.games import notation, othello

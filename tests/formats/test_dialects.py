@@ -6,7 +6,9 @@ import random
 
 import pytest
 import rich.console
-from support import dialects, refusals, slow_board, wthor_files
+from support.builders import wthor_files
+from support.drivers import refusals
+from support.references import dialects, slow_board
 
 from azo.formats import decoding, game_files, game_texts, ggf
 from azo.games import notation, othello, variant

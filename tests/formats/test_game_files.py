@@ -4,8 +4,8 @@ import gzip
 import pathlib
 
 import pytest
-from support import wthor_files
-from support.refusals import message_of
+from support.builders import wthor_files
+from support.drivers.refusals import message_of
 
 from azo.formats import game_files, ggf
 from azo.games import notation, othello

@@ -6,7 +6,8 @@ of Edax's problems.
 """
 
 import pytest
-from support import refusals, wthor_files
+from support.builders import wthor_files
+from support.drivers import refusals
 
 from azo.formats import game_files, game_texts, ggf
 from azo.games import notation, othello, variant

@@ -3,8 +3,8 @@
 import dataclasses
 
 import pytest
-from support.nboard_example import PUBLISHED
-from support.refusals import message_of
+from support.drivers.refusals import message_of
+from support.references.nboard_example import PUBLISHED
 
 from azo.formats import ggf
 from azo.games import notation

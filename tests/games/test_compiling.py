@@ -8,7 +8,7 @@ import sys
 
 import numba
 import pytest
-from support import damage
+from support.faults import damage
 
 from azo.games.host import kernels
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from support import olivaw
+from support.references import olivaw
 
 from azo.games import bitboard, notation, othello
 from azo.games.host import live_game, move_lists

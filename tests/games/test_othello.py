@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from support import random_games, slow_board
+from support.builders import random_games
+from support.references import slow_board
 
 from azo.games import othello, protocol
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import refusals
+from support.drivers import refusals
 
 import azo
 from azo.games import registry

@@ -4,7 +4,8 @@ import types
 
 import jax.numpy as jnp
 import pytest
-from support import refusals, tiny_run
+from support.builders import tiny_run
+from support.drivers import refusals
 
 from azo.coach import formatting
 from azo.formats import obf, wthor

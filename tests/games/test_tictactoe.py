@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from support import slow_tictactoe
+from support.references import slow_tictactoe
 
 from azo.games import tictactoe
 

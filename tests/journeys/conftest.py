@@ -3,8 +3,8 @@
 import pathlib
 
 import pytest
-from support.web_server import maker, running
-from support.web_visit import Visit
+from support.drivers.web_server import maker, running
+from support.drivers.web_visit import Visit
 
 from azo.cli import web
 from azo.engine import engine_factory

@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 import test_docs
-from support import command_steps
-from support.command_steps import FULL, NARROW, PIPE, STEPS
+from support.drivers import command_steps
+from support.drivers.command_steps import FULL, NARROW, PIPE, STEPS
 
 ROOT = pathlib.Path(__file__).parents[2]
 

@@ -1,9 +1,10 @@
 """A reader opens games of files and links, and sets up a position, in a browser."""
 
 import pytest
-from support import dialects, wthor_files
-from support.web_server import makers, running
-from support.web_visit import SIZES, Visit
+from support.builders import wthor_files
+from support.drivers.web_server import makers, running
+from support.drivers.web_visit import SIZES, Visit
+from support.references import dialects
 
 from azo.formats import ggf
 from azo.games import othello, variant

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from support.web_visit import IS_OVER
+from support.drivers.web_visit import IS_OVER
 
 _by_size = pytest.mark.parametrize("size", ["notebook", "wide", "phone", "aside"])
 _LAST_SHOWN = "document.getElementById('lines-place').getBoundingClientRect().bottom"

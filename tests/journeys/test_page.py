@@ -7,8 +7,8 @@ import pathlib
 import re
 
 import pytest
-from support import olivaw
-from support.web_visit import IS_OVER
+from support.drivers.web_visit import IS_OVER
+from support.references import olivaw
 
 from azo.games import variant
 from azo.games.host import live_game

@@ -4,9 +4,9 @@ import contextlib
 import pathlib
 
 import pytest
-from support import fake_run
-from support.web_server import serving
-from support.web_visit import serious_findings
+from support.builders import fake_run
+from support.drivers.web_server import serving
+from support.drivers.web_visit import serious_findings
 
 from azo.report import page
 from azo.report.watch import app

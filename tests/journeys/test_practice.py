@@ -9,8 +9,8 @@ import threading
 
 import fsrs
 import pytest
-from support import bad_cards
-from support.web_visit import STATUS
+from support.builders import bad_cards
+from support.drivers.web_visit import STATUS
 
 from azo.cli import web
 from azo.coach import deck

@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 from azo.cli import command_line
 from azo.games import registry

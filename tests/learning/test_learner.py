@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import PartitionSpec
-from support import some_examples, tiny_run
+from support.builders import some_examples, tiny_run
 
 from azo.games import othello
 from azo.learning import learner, optimisers, placement, run_state

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
-from support.some_examples import GAME, NUM_EXAMPLES, examples
+from support.builders.some_examples import GAME, NUM_EXAMPLES, examples
 
 from azo.learning import learner, replay, trajectories
 from azo.networks import heads, network

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import random_games, slow_board
+from support.builders import random_games
+from support.references import slow_board
 
 from azo.games import othello
 from azo.networks import pattern_network, pattern_tables

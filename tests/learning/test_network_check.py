@@ -4,7 +4,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 import azo
 from azo.networks import network

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import flat_games, made_plies
+from support.builders import flat_games, made_plies
 
 from azo.learning import placement, replay, trajectories
 from azo.learning.options import duplicates, unplayed

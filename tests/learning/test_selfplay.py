@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_evaluation, flat_games, tiny_run
+from support.builders import flat_games, tiny_run
+from support.fakes import fake_evaluation
 
 from azo.learning import selfplay, starts
 from azo.learning.options import registry

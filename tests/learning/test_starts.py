@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 from azo.games import othello, tictactoe
 from azo.learning import starts

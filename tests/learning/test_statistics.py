@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import made_plies, random_games, slow_board
+from support.builders import made_plies, random_games
+from support.references import slow_board
 
 from azo.games import othello
 from azo.learning import statistics, targets, trajectories

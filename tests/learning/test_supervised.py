@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import olivaw, random_games, slow_board
+from support.builders import random_games
+from support.references import olivaw, slow_board
 
 from azo.formats import game_files, game_texts
 from azo.games import notation, othello, tictactoe

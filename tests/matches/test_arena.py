@@ -5,7 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_engines, slow_board
+from support.fakes import fake_engines
+from support.references import slow_board
 
 from azo.games import othello, protocol, tictactoe
 from azo.matches import arena

@@ -3,7 +3,7 @@
 import functools
 
 import jax
-from support.refusals import message_of
+from support.drivers.refusals import message_of
 
 from azo.games import notation, othello
 from azo.games.host import live_game

@@ -5,8 +5,8 @@ import functools
 import jax
 import numpy as np
 import pytest
-from support import slow_minimax
-from support.random_games import signed_squares
+from support.builders.random_games import signed_squares
+from support.references import slow_minimax
 
 from azo.formats import obf
 from azo.games import notation, othello

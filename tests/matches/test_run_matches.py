@@ -4,7 +4,7 @@ import types
 
 import jax
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 from azo.games import othello
 from azo.matches import arena, elo, ladder, run_matches, yardstick

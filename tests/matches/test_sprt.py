@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.optimize
-from support import commands, refusals
+from support.drivers import commands, refusals
 
 from azo.games import tictactoe
 from azo.matches import arena, elo, sprt

@@ -5,9 +5,10 @@ import sys
 
 import jax
 import pytest
-from support import refusals, tiny_run
-from support.fake_engines import FAKES
-from support.small_tournament import SMALL, main, write
+from support.builders import tiny_run
+from support.builders.small_tournament import SMALL, main, write
+from support.drivers import refusals
+from support.fakes.fake_engines import FAKES
 
 from azo.games import notation, othello
 from azo.matches import tournament_file, tournament_runner

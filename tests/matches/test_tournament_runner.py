@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-from support import commands, slow_board
-from support.fake_engines import FAKES
-from support.small_tournament import SMALL, main, write
+from support.builders.small_tournament import SMALL, main, write
+from support.drivers import commands
+from support.fakes.fake_engines import FAKES
+from support.references import slow_board
 
 from azo.games import notation
 from azo.matches import tournament_runner

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_games import positions
+from support.builders.random_games import positions
 
 from azo.games import tictactoe
 from azo.networks import network

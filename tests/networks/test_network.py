@@ -7,8 +7,8 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import tiny_run
-from support.random_games import positions
+from support.builders import tiny_run
+from support.builders.random_games import positions
 
 from azo.games import othello, symmetry, tictactoe
 from azo.networks import heads, network, network_files

@@ -1,8 +1,9 @@
 import jax
 import numpy as np
 import pytest
-from support import damage, tiny_run
-from support.refusals import message_of
+from support.builders import tiny_run
+from support.drivers.refusals import message_of
+from support.faults import damage
 
 from azo.games import othello, registry
 from azo.networks import exported_network, network, network_files

@@ -4,7 +4,7 @@ import pathlib
 
 import jax
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 from azo.networks import exported_network, network, network_files, origin
 from azo.settings import shipped_files

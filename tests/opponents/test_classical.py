@@ -7,7 +7,8 @@ import random
 import jax
 import numpy as np
 import pytest
-from support import refusals, slow_board
+from support.drivers import refusals
+from support.references import slow_board
 
 from azo.games import notation, othello
 from azo.games.host import host_rules

@@ -5,8 +5,7 @@ import pathlib
 import shutil
 
 import pytest
-from support import slow_board
-from support.fake_engines import (
+from support.fakes.fake_engines import (
     GAME,
     PASS,
     actions,
@@ -18,6 +17,7 @@ from support.fake_engines import (
     random_game,
     sent,
 )
+from support.references import slow_board
 
 from azo.games import othello
 from azo.matches import tournament_file

@@ -8,9 +8,9 @@ import sys
 import time
 
 import pytest
-from support import fake_engines
-from support.fake_engines import FAKES, GAME, actions, gtp, sent
-from support.refusals import message_of
+from support.drivers.refusals import message_of
+from support.fakes import fake_engines
+from support.fakes.fake_engines import FAKES, GAME, actions, gtp, sent
 
 from azo.games import othello
 from azo.opponents import engine_protocols, external_engines
@@ -79,7 +79,7 @@ def test_a_killed_engine_leaves_no_process_behind(tmp_path):
 
 def test_a_killed_process_leaves_no_engine_behind(tmp_path):
     script = (
-        "from support import fake_engines\n"
+        "from support.fakes import fake_engines\n"
         f"engine = fake_engines.gtp('hang', {str(tmp_path / 'mark')!r})\n"
         "print(engine._process._process.pid, flush=True)\n"
         "engine.choose([])\n"

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import random_games
+from support.builders import random_games
 
 from azo.games import othello, tictactoe
 from azo.networks import network

@@ -5,7 +5,7 @@ import os
 import jax
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
-from support import damage
+from support.faults import damage
 
 from azo.process import program_cache
 

@@ -10,10 +10,10 @@ import time
 import types
 
 import pytest
-from support import slow_board
-from support.fake_engines import GAME, PASS, WIPE_OUT, actions, after, pass_ply
-from support.front_end import QUICK, GtpSession, Input, plays, quick_engine, squares
-from support.scripted_engine import ScriptedEngine
+from support.drivers.front_end import QUICK, GtpSession, Input, plays, quick_engine, squares
+from support.fakes.fake_engines import GAME, PASS, WIPE_OUT, actions, after, pass_ply
+from support.fakes.scripted_engine import ScriptedEngine
+from support.references import slow_board
 
 from azo.cli.gtp import main as gtp_main
 from azo.engine import clock, engine_factory, engine_settings

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from support import commands
+from support.drivers import commands
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "protocols.md"
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.front_end import quick_engine
+from support.drivers.front_end import quick_engine
 
 from azo.games import othello
 from azo.protocols import json_server, line_reader

@@ -5,9 +5,9 @@ import math
 import threading
 
 import pytest
-from support import slow_board
-from support.front_end import quick_engine
-from support.hash_evaluator import HashEvaluator
+from support.drivers.front_end import quick_engine
+from support.fakes.hash_evaluator import HashEvaluator
+from support.references import slow_board
 
 from azo.engine import engine_settings, live_engine
 from azo.games import notation, othello

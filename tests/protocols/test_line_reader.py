@@ -4,7 +4,7 @@ import os
 import time
 
 import pytest
-from support.front_end import Input
+from support.drivers.front_end import Input
 
 from azo.protocols import line_reader
 

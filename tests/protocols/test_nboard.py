@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from support import slow_board
-from support.fake_engines import GAME, WIPE_OUT, actions, after, pass_ply
-from support.front_end import Input, NBoardSession, squares
-from support.nboard_example import PUBLISHED, START
-from support.scripted_engine import ScriptedEngine
+from support.drivers.front_end import Input, NBoardSession, squares
+from support.fakes.fake_engines import GAME, WIPE_OUT, actions, after, pass_ply
+from support.fakes.scripted_engine import ScriptedEngine
+from support.references import slow_board
+from support.references.nboard_example import PUBLISHED, START
 
 from azo.engine import clock, engine_settings, opening_book
 from azo.formats import ggf

@@ -1,6 +1,6 @@
 """Figures of self-play, learning and Elo."""
 
-from support.fake_run import iteration, rated
+from support.builders.fake_run import iteration, rated
 
 from azo.report import figures, run_log
 

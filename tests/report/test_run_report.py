@@ -2,8 +2,9 @@ import functools
 import html.parser
 import re
 
-from support import fake_run, refusals
-from support.fake_run import iteration
+from support.builders import fake_run
+from support.builders.fake_run import iteration
+from support.drivers import refusals
 
 from azo.report import figures, page
 

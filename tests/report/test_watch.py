@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from support import fake_run
-from support.web_server import ask, serving
+from support.builders import fake_run
+from support.drivers.web_server import ask, serving
 
 from azo.cli import watch
 from azo.report.watch import app

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_evaluation, random_games
+from support.builders import random_games
+from support.fakes import fake_evaluation
 
 from azo.games import othello, tictactoe
 from azo.search import explored, improvement, search_tree

@@ -5,7 +5,9 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
-from support import commands, fake_evaluation, random_games, tiny_run
+from support.builders import random_games, tiny_run
+from support.drivers import commands
+from support.fakes import fake_evaluation
 
 import azo
 from azo.search import improvement

@@ -3,7 +3,9 @@
 import jax
 import numpy as np
 import pytest
-from support import fake_evaluation, random_games, slow_minimax, wipe_outs
+from support.builders import random_games
+from support.fakes import fake_evaluation
+from support.references import slow_minimax, wipe_outs
 
 from azo.games import bitboard, othello
 from azo.search import improvement, proofs

@@ -5,7 +5,7 @@ import functools
 import jax
 import numpy as np
 import pytest
-from support import slow_tictactoe
+from support.references import slow_tictactoe
 
 from azo.games import tictactoe
 from azo.opponents import players

@@ -4,7 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_evaluation, random_games, refusals
+from support.builders import random_games
+from support.drivers import refusals
+from support.fakes import fake_evaluation
 
 import azo
 from azo.search import rules, search_tree

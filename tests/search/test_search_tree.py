@@ -7,7 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_evaluation, mctx_trees, random_games
+from support.builders import random_games
+from support.fakes import fake_evaluation
+from support.references import mctx_trees
 
 from azo.games import othello, tictactoe
 from azo.search import improvement, search_tree

@@ -12,7 +12,8 @@ import math
 import jax
 import numpy as np
 import pytest
-from support import fake_evaluation, mctx_trees, slow_tictactoe
+from support.fakes import fake_evaluation
+from support.references import mctx_trees, slow_tictactoe
 
 from azo.games import tictactoe
 from azo.search import improvement

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import pydantic
 import pytest
-from support import refusals
+from support.drivers import refusals
 
 from azo.settings import import_paths, setting_types
 

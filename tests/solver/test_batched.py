@@ -4,7 +4,8 @@ import jax
 import numpy as np
 import pytest
 from jax.sharding import PartitionSpec
-from support import random_games, slow_minimax
+from support.builders import random_games
+from support.references import slow_minimax
 
 from azo.games import bitboard, othello
 from azo.solver.device import batched

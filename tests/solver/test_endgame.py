@@ -3,7 +3,8 @@ import itertools
 
 import numpy as np
 import pytest
-from support import refusals, slow_minimax
+from support.drivers import refusals
+from support.references import slow_minimax
 
 from azo.formats import obf
 from azo.games import notation, othello

@@ -2,7 +2,7 @@ import re
 import subprocess
 
 import pytest
-from support import refusals
+from support.drivers import refusals
 
 from azo.storage import files
 

@@ -11,7 +11,8 @@ import tempfile
 import threading
 
 import pytest
-from support import disk_errors, refusals, traps
+from support.drivers import refusals
+from support.faults import disk_errors, traps
 
 from azo.storage import files, journal, locks
 

@@ -3,7 +3,7 @@ import os
 
 import pydantic
 import pytest
-from support import refusals
+from support.drivers import refusals
 
 from azo.storage import journal
 

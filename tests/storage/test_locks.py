@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from support import refusals
+from support.drivers import refusals
 
 from azo.storage import locks
 

@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from support import commands
+from support.drivers import commands
 
 NUM_LINES = 20_000  # more than the pipes hold
 

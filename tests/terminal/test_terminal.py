@@ -9,8 +9,8 @@ import signal
 
 import pytest
 import rich.console
-from support import scripted_engine
-from support.typed_lines import moves_of, played
+from support.drivers.typed_lines import moves_of, played
+from support.fakes import scripted_engine
 
 from azo.coach import deck, formatting
 from azo.engine import engine_settings, search_report

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 import rich.console
-from support import scripted_engine
-from support.typed_lines import moves_of, played, session
+from support.drivers.typed_lines import moves_of, played, session
+from support.fakes import scripted_engine
 
 from azo.coach import deck
 from azo.formats import ggf

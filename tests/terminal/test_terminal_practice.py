@@ -4,8 +4,8 @@ import json
 import sys
 
 import pytest
-from support import commands
-from support.typed_lines import played
+from support.drivers import commands
+from support.drivers.typed_lines import played
 
 from azo.coach import deck, replies
 from azo.engine import opening_book

@@ -4,7 +4,7 @@ import sys
 import types
 
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 import azo
 from azo.learning import targets

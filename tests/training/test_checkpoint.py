@@ -8,8 +8,9 @@ import sys
 import jax
 import jax.numpy as jnp
 import pytest
-from support import damage, tiny_run
-from support.refusals import message_of
+from support.builders import tiny_run
+from support.drivers.refusals import message_of
+from support.faults import damage
 
 import azo
 from azo.learning import run_state

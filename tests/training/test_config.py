@@ -6,7 +6,7 @@ import pathlib
 import re
 
 import pytest
-from support import refusals
+from support.drivers import refusals
 
 from azo.training import config
 

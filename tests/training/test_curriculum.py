@@ -5,7 +5,7 @@ import signal
 import jax
 import numpy as np
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 from azo.matches import run_matches
 from azo.networks import network, network_files

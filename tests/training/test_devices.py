@@ -6,7 +6,8 @@ import sys
 
 import jax
 import pytest
-from support import refusals, tiny_run
+from support.builders import tiny_run
+from support.drivers import refusals
 
 from azo.games import plurals
 from azo.process import machine

@@ -5,7 +5,8 @@ import shutil
 import jax
 import numpy as np
 import pytest
-from support import commands, tiny_run
+from support.builders import tiny_run
+from support.drivers import commands
 
 from azo.cli import supervise
 from azo.games import othello, tictactoe

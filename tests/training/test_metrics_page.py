@@ -4,7 +4,8 @@ import pathlib
 import re
 
 import pytest
-from support import commands, tiny_run
+from support.builders import tiny_run
+from support.drivers import commands
 
 from azo.training import metrics
 

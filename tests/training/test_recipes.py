@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import slow_tictactoe
+from support.references import slow_tictactoe
 
 from azo.cli import train
 from azo.games import registry, tictactoe

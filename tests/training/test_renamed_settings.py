@@ -4,7 +4,7 @@ import json
 import pathlib
 
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 from azo.cli import train
 from azo.search import settings as search_settings

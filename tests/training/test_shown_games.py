@@ -1,7 +1,7 @@
 """Games of a run for those who watch it."""
 
 import jax.numpy as jnp
-from support import random_games
+from support.builders import random_games
 
 from azo.games import othello, tictactoe
 from azo.learning import trajectories

@@ -4,7 +4,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from support import scripted_engine, slow_board
+from support.fakes import scripted_engine
+from support.references import slow_board
 
 from azo.cli import analyse
 from azo.coach import game_analysis, reasons

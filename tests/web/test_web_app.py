@@ -6,9 +6,9 @@ import sys
 import urllib.parse
 
 import pytest
-from support import web_server
-from support.hash_evaluator import HashEvaluator
-from support.web_server import SlowEvaluator, ask, maker, makers, question, running
+from support.drivers import web_server
+from support.drivers.web_server import SlowEvaluator, ask, maker, makers, question, running
+from support.fakes.hash_evaluator import HashEvaluator
 
 from azo.cli import web
 from azo.engine import engine_factory, engine_settings, opening_book

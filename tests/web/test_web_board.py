@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
-from support import slow_board
-from support.web_server import maker, makers, running
-from support.web_visit import SIZES, Visit
+from support.drivers.web_server import maker, makers, running
+from support.drivers.web_visit import SIZES, Visit
+from support.references import slow_board
 
 from azo.coach import formatting
 from azo.engine import engine_settings

@@ -7,7 +7,7 @@ import socket
 import time
 
 import pytest
-from support.web_server import ask, makers, running
+from support.drivers.web_server import ask, makers, running
 
 from azo.web import server
 

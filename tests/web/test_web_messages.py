@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from support import slow_board
+from support.references import slow_board
 
 from azo.games import notation, othello
 from azo.web import messages

@@ -5,8 +5,8 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from support.web_server import makers, running
-from support.web_visit import Visit
+from support.drivers.web_server import makers, running
+from support.drivers.web_visit import Visit
 
 from azo.games import notation, othello
 from azo.games.host import live_game

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from support import slow_board
-from support.web_server import SlowEvaluator, maker, makers, running
-from support.web_visit import IS_OVER, Visit
+from support.drivers.web_server import SlowEvaluator, maker, makers, running
+from support.drivers.web_visit import IS_OVER, Visit
+from support.references import slow_board
 
 from azo.engine import engine_settings
 from azo.games import notation, othello

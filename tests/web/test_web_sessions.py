@@ -8,9 +8,18 @@ import time
 
 import pytest
 from starlette.exceptions import HTTPException
-from support import slow_board, web_server
-from support.hash_evaluator import HashEvaluator
-from support.web_server import SlowEvaluator, ask, maker, makers, question, running, wait_until
+from support.drivers import web_server
+from support.drivers.web_server import (
+    SlowEvaluator,
+    ask,
+    maker,
+    makers,
+    question,
+    running,
+    wait_until,
+)
+from support.fakes.hash_evaluator import HashEvaluator
+from support.references import slow_board
 
 from azo.engine import engine_settings
 from azo.games import notation, othello

@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_evaluation, random_games, slow_minimax, tiny_run
-from support.random_games import signed_squares
+from support.builders import random_games, tiny_run
+from support.builders.random_games import signed_squares
+from support.fakes import fake_evaluation
+from support.references import slow_minimax
 
 from azo.games import othello
 from azo.learning import replay, selfplay, starts, statistics, targets, trajectories

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 from azo.learning import iteration, placement, replay
 from azo.learning.options import generations, promotion

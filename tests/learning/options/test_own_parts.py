@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from support import made_plies, tiny_run
+from support.builders import made_plies, tiny_run
 
 import azo
 from azo.games import tictactoe

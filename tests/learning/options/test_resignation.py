@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import tiny_run
+from support.builders import tiny_run
 
 from azo.games import tictactoe
 from azo.learning import selfplay, targets, trajectories

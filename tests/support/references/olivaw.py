@@ -3,7 +3,7 @@
 import pathlib
 import re
 
-_FOLDER = pathlib.Path(__file__).parents[1] / "data"
+_FOLDER = pathlib.Path(__file__).parents[2] / "data"
 
 
 def moves(number):

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from support.shim import control
+from support.faults.shim import control
 
 _HEADER = struct.Struct("<IiQqIIII")
 _NAMES = (

@@ -3,7 +3,7 @@
 import json
 
 from scripts.ablate import comparison, queue_runner
-from support import tiny_run
+from support.builders import tiny_run
 
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
 HEAD += "num_games = 4\nnum_simulations = 2\n"

@@ -6,8 +6,8 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
-from support import slow_board
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3]))
+from support.references import slow_board
 
 
 def answer(text="", sign="="):

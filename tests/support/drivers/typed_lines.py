@@ -10,7 +10,7 @@ from azo.coach import deck
 from azo.games import notation, othello
 from azo.games.host import live_game
 from azo.terminal import kept_game, terminal
-from support import scripted_engine
+from support.fakes import scripted_engine
 
 _GAME = othello.Othello()
 

@@ -1,6 +1,6 @@
 """Runs programs of azo with faults below them, many times in one process under the shim.
 
-    python -m support.shim.worker training --faults 40 --losses 300 --unsynced 300 --out FILE
+    python -m support.faults.shim.worker training --faults 40 --losses 300 --unsynced 300 --out FILE
 
 `faults` lets one system call of each run fail; `losses` starts azo on the states that power losses
 may have left; `unsynced` does so after folders could not be synced. The file gets the number of
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from support.shim import control, power_loss, programs
+from support.faults.shim import control, power_loss, programs
 
 _LOOKS = ("open", "stat", "access")
 _CHANGES = ("open", "write", "fsync", "fsync of a folder", "rename", "mkdir", "link", "truncate")

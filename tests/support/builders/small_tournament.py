@@ -2,7 +2,7 @@
 
 import functools
 
-from support import commands
+from support.drivers import commands
 
 SMALL = """
 num_games = 6

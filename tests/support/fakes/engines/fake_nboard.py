@@ -4,8 +4,8 @@ import pathlib
 import re
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
-from support import slow_board
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3]))
+from support.references import slow_board
 
 
 def say(line):

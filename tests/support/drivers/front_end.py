@@ -10,7 +10,7 @@ import time
 from azo.engine import engine_settings, live_engine
 from azo.games import notation, othello
 from azo.protocols import gtp, line_reader, nboard
-from support.hash_evaluator import HashEvaluator
+from support.fakes.hash_evaluator import HashEvaluator
 
 # Two simulations, and nothing is solved: a move takes no time.
 QUICK = engine_settings.EngineConfig(

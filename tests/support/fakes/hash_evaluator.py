@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from azo.engine import network_evaluator
 from azo.games import othello
-from support import fake_evaluation
+from support.fakes import fake_evaluation
 
 
 class HashEvaluator:

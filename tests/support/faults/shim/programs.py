@@ -29,8 +29,9 @@ from azo.networks import checkpoint_folder, network_files
 from azo.storage import journal
 from azo.terminal import kept_game
 from azo.training import checkpoint, metrics
-from support import commands, small_tournament, tiny_run
-from support.shim import control
+from support.builders import small_tournament, tiny_run
+from support.drivers import commands
+from support.faults.shim import control
 
 Mark = list[Any]
 EIGHT = variant.Variant(8)

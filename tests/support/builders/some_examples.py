@@ -9,7 +9,7 @@ import numpy as np
 
 from azo.games import tictactoe
 from azo.learning import replay, trajectories
-from support import random_games
+from support.builders import random_games
 
 GAME = tictactoe.TicTacToe()
 NUM_EXAMPLES = 16

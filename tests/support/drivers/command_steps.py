@@ -15,17 +15,12 @@ import sys
 from azo import __main__
 from azo.formats import ggf
 from azo.games import notation, variant
-from support import (
-    azo_shell,
-    nboard_example,
-    pseudo_terminal,
-    small_tournament,
-    tiny_run,
-    wthor_files,
-)
-from support.pseudo_terminal import CTRL_C, CTRL_D
+from support.builders import small_tournament, tiny_run, wthor_files
+from support.drivers import azo_shell, pseudo_terminal
+from support.drivers.pseudo_terminal import CTRL_C, CTRL_D
+from support.references import nboard_example
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 GAME = "f5d6c3d3c4f4c5b3"
 OBF = """\
 -----------X------XOOOOOXO-OXXXXXOOOOXXXXOOOXXXXXOOOOXXXXXOOOOXX O;
@@ -308,7 +303,7 @@ def _begin(screen, folder):
         **({} if screen.has_colours else {"NO_COLOR": "1"}),
     }
     shell = pseudo_terminal.PseudoTerminal(
-        [sys.executable, "-m", "support.azo_shell"],
+        [sys.executable, "-m", "support.drivers.azo_shell"],
         columns=screen.columns,
         env=env,
         cwd=folder,
@@ -323,7 +318,7 @@ def _fill(folder):
     start = ggf.usual_start(variant.Variant())
     game = ggf.GgfGame(8, start, tuple(actions), "Ann", "Bob", black_score=0)
     (folder / "WTH_2025.wtb").write_bytes(wthor_files.write([game] * 2)["wtb"])
-    shutil.copy(ROOT / "tests/support/wipe_outs.txt", folder / "games.txt")
+    shutil.copy(ROOT / "tests/support/references/wipe_outs.txt", folder / "games.txt")
     (folder / "openings.txt").write_text("f5d6c3\nf5f6e6\n")
     (folder / "ffo.obf").write_text(OBF)
     (folder / "game.ggf").write_text(nboard_example.PUBLISHED)

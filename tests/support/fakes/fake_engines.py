@@ -5,7 +5,7 @@ import sys
 
 from azo.games import notation, othello
 from azo.opponents import engine_protocols, external_engines
-from support import slow_board
+from support.references import slow_board
 
 FAKES = pathlib.Path(__file__).parent / "engines"
 GAME = othello.Othello()

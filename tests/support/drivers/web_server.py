@@ -12,7 +12,7 @@ import time
 from azo.engine import engine_settings, live_engine
 from azo.games import othello
 from azo.web import app, server, sessions
-from support.hash_evaluator import HashEvaluator
+from support.fakes.hash_evaluator import HashEvaluator
 
 QUICK = engine_settings.EngineConfig(num_simulations=40, leaves_per_step=8)
 SESSION = "0123456789abcdef"

@@ -1,0 +1,1 @@
+"""Inputs for tests: games, plies, runs, tournaments, files of other programs."""

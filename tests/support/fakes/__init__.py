@@ -1,0 +1,1 @@
+"""Stand-ins for networks, evaluations, games and engines."""

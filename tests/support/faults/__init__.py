@@ -1,0 +1,1 @@
+"""What goes wrong below azo: damage, disk errors, traps, failing system calls."""
