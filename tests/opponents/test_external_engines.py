@@ -85,7 +85,7 @@ def test_a_killed_process_leaves_no_engine_behind(tmp_path):
         "engine.choose([])\n"
     )
     command = [sys.executable, "-c", script]
-    environment = os.environ | {"PYTHONPATH": str(FAKES.parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(FAKES.parents[2])}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as parent:
         group = int(parent.stdout.readline())
         while not (tmp_path / "mark").exists():
