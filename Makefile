@@ -92,7 +92,7 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff format .
 
 types: $(VENV)/.installed-test
-	$(BIN)/mypy azo scripts/ablate
+	$(BIN)/mypy azo
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest build dist .cache .pytest_cache .mypy_cache .ruff_cache

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 COMMANDS = (
     "train", "watch", "evaluate", "play", "web", "analyse", "gtp", "nboard", "json",
-    "tournament", "report", "solve", "book", "export", "supervise",
+    "tournament", "queue", "report", "solve", "book", "export", "supervise",
 )  # fmt: skip
 _SLOW_TO_IMPORT = ("train", "supervise")
 

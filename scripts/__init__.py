@@ -1,1 +1,1 @@
-"""Programs for the work on azo itself; `ablate` compares recipes."""
+"""Programs for the work on azo itself."""

@@ -36,11 +36,11 @@ from azo.games.host import live_game
 from azo.matches import tournament_file, tournament_runner
 from azo.networks import checkpoint_folder, exported_network, network_files
 from azo.opponents import players
+from azo.queues import comparison, queue_runner, run_queue
 from azo.report import figures, page, run_log
 from azo.storage import files
 from azo.training import config, curriculum, metrics
 from azo.web import messages
-from scripts.ablate import comparison, queue_runner, run_queue
 
 ROOT = pathlib.Path(__file__).parents[2]
 EIGHT = variant.Variant(8)

@@ -13,9 +13,9 @@ from azo import __main__
 from azo.cli import command_line
 from azo.matches import tournament_file
 from azo.opponents import engine_protocols
+from azo.queues import run_queue
 from azo.settings import validation
 from azo.training import config
-from scripts.ablate import run_queue
 
 
 class ParsedError(BaseException):

@@ -6,9 +6,9 @@ import pytest
 
 from azo.matches import tournament_file
 from azo.networks import network_files
+from azo.queues import run_queue
 from azo.settings import shipped_files
 from azo.storage import files
-from scripts.ablate import run_queue
 
 
 def test_networks_are_found_by_their_names(tmp_path, monkeypatch):

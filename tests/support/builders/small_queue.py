@@ -2,7 +2,7 @@
 
 import json
 
-from scripts.ablate import comparison, queue_runner
+from azo.queues import comparison, queue_runner
 from support.builders import tiny_run
 
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'

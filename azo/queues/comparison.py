@@ -19,8 +19,8 @@ import pydantic
 import scipy.stats
 
 from azo.matches import elo, tables
+from azo.queues import run_queue
 from azo.settings import setting_types
-from scripts.ablate import run_queue
 
 
 class Result(pydantic.BaseModel, strict=True):

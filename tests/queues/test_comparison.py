@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from azo.matches import elo
-from scripts.ablate import comparison, run_queue
+from azo.queues import comparison, run_queue
 
 PER_ODDS = 400 / math.log(10)
 

@@ -7,9 +7,9 @@ import pytest
 from support.builders import small_queue, tiny_run
 from support.drivers import refusals
 
+from azo.queues import run_queue
 from azo.settings import shipped_files
 from azo.training import config
-from scripts.ablate import run_queue
 
 QUEUES = sorted((shipped_files.CONFIGS / "queues").glob("*.toml"))
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 3]\n'

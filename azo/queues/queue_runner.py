@@ -16,11 +16,11 @@ import pydantic
 
 from azo.matches import elo
 from azo.process import interruption
+from azo.queues import comparison, run_queue
+from azo.queues.comparison import Results
 from azo.settings import import_paths, shipped_files
 from azo.storage import files, journal, locks
 from azo.training import config, metrics
-from scripts.ablate import comparison, run_queue
-from scripts.ablate.comparison import Results
 
 RESULT = "result.json"
 _LINES_OF_LOG = 8

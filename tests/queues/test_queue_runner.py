@@ -10,9 +10,9 @@ from support.builders import small_queue, tiny_run
 from support.builders.small_queue import ARMS, HEAD, finished, keep, result_of
 
 from azo.process import interruption
+from azo.queues import queue_runner, run_queue
 from azo.storage import locks
 from azo.training import config, metrics
-from scripts.ablate import queue_runner, run_queue
 
 MATCH = {"wins": 2, "draws": 1, "losses": 1, "pair_scores": (0, 0, 1, 1, 0)}
 NO_STOP = interruption.StopRequest()

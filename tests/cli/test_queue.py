@@ -1,4 +1,4 @@
-"""The program `scripts.ablate`: tables and messages."""
+"""The command `azo queue`: tables and messages."""
 
 import functools
 import re
@@ -8,14 +8,9 @@ from support.builders import small_queue
 from support.builders.small_queue import finished, keep, result_of
 from support.drivers import commands
 
-from azo.cli import command_line
-from scripts.ablate import __main__, queue_runner, run_queue
+from azo.queues import queue_runner, run_queue
 
-
-def run(*words):
-    return command_line.run_main(__main__.main, [str(word) for word in words])
-
-
+run = functools.partial(commands.run, "queue")
 refused = functools.partial(commands.refused, run=run)
 
 

@@ -1,7 +1,7 @@
 """Compares recipes by equal runs and matches.
 
-    python -m scripts.ablate ablation
-    taskset -c 1 python -m scripts.ablate ablation
+    azo queue ablation
+    taskset -c 1 azo queue ablation
 
 QUEUE is the name of a shipped queue or the path of a TOML file. Each run consists of the commands
 `azo train` and `azo evaluate`, and has a folder FOLDER/ARM/SEED with its result. The same command
@@ -11,7 +11,6 @@ SIGTERM or SIGHUP saves the current run and ends with exit code 0; the same comm
 """
 
 import pathlib
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -20,16 +19,14 @@ import tyro
 
 from azo.cli import command_line
 from azo.process import interruption
-from scripts.ablate import comparison, queue_runner, run_queue
-
-PROGRAM = "python -m scripts.ablate"
+from azo.queues import comparison, queue_runner, run_queue
 
 
-class AblateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+class QueueFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Runs a queue of comparisons, or shows its results."""
 
     queue: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="QUEUE")]
-    """Name of a shipped queue, or a TOML file; scripts/ablate/run_queue.py lists its settings."""
+    """Name of a shipped queue, or a TOML file; azo/queues/run_queue.py lists its settings."""
     folder: pathlib.Path | None = None
     """Folder of runs and results; by default runs/ and the name of the queue."""
     table: bool = False
@@ -38,9 +35,7 @@ class AblateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Works off the queue or shows it; returns the exit code, 1 if a run has no result yet."""
-    flags = command_line.parse(
-        AblateConfig, argv, prog="python -m scripts.ablate", description=__doc__
-    )
+    flags = command_line.parse(QueueFlags, argv, prog="azo queue", description=__doc__)
     folder = flags.folder or pathlib.Path("runs") / flags.queue.stem
     queue, jobs = run_queue.load(flags.queue, folder)
     results = queue_runner.read_results(jobs)
@@ -53,7 +48,3 @@ def main(argv: Sequence[str]) -> int:
         print("stopped and saved; the same command resumes")
         return 0
     return 1 if num_open else 0
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))
