@@ -14,7 +14,7 @@ def value(trajectory):
     All are `[T, B]` float32, for the player to move at ply t. The discount is -1, as the next value
     is the opponent's, and 0 on the last ply of a game. Only plies of ended games are learned from.
     """
-    target = trajectory.value.astype(jnp.float32)
+    target = trajectory.search_value.astype(jnp.float32)
     for _ in range(NUM_PLIES):
         later = jnp.roll(target, -1, axis=0)  # of ply t + 1
         target = trajectory.reward + trajectory.discount * later

@@ -16,7 +16,7 @@ class Surprise(interface.Option):
 
     fields = {"surprise": jax.ShapeDtypeStruct((), jnp.float16)}  # noqa: RUF012
 
-    def record(self, turn):
+    def field_values(self, turn):
         """Returns the field `[B]` of a ply."""
         return {"surprise": jnp.abs(turn.result.value - turn.result.raw_value)}
 

@@ -1,5 +1,8 @@
 """The pages of the project: their commands are valid, and their links and paths exist."""
 
+import ast
+import collections
+import functools
 import importlib
 import pathlib
 import re
@@ -7,8 +10,11 @@ import shlex
 
 import pytest
 
+import azo
 from azo import __main__
 from azo.cli import command_line
+from azo.settings import setting_types
+from azo.training import config
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
 PAGES = sorted(
@@ -104,6 +110,69 @@ def test_paths_that_the_pages_name_exist(path):
         places = (REPOSITORY / named, path.parent / named)
         is_module = any(module.endswith(f"/{named}") for module in modules)
         assert is_module or any(x.exists() for x in places), f"{_name(path)}: no module {named}"
+
+
+FILES_OF_RUNS = ("json", "jsonl", "md", "npz", "py", "toml", "txt", "jaxexport")
+OF_OTHERS = {"mctx.search", "pgx.api_test"}  # modules of azo have these names, too
+
+
+@functools.cache
+def _modules():
+    """Returns the files of azo's modules by their names."""
+    modules = collections.defaultdict(list)
+    for path in (REPOSITORY / "azo").rglob("*.py"):
+        modules[path.parent.name if path.stem == "__init__" else path.stem].append(path)
+    return modules
+
+
+@functools.cache
+def _names(path):
+    """Returns the names that a module defines: functions, classes, fields, constants, modules."""
+    names = {child.stem for child in path.parent.iterdir()} if path.stem == "__init__" else set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names |= {getattr(node, "name", None), getattr(node, "asname", None)}
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return names
+
+
+def _is_defined(module, name):
+    """Returns whether `module.name` in backticks is something of azo, or nothing that looks so."""
+    settings = setting_types.fields_of(config.Config)
+    if module == "azo":
+        return hasattr(azo, name) or (REPOSITORY / "azo" / name).is_dir()
+    if module == "config":  # an argument of many functions
+        return name in {setting.rpartition(".")[2] for setting in settings}
+    is_setting = f"{module}.{name}" in {*settings, *(x.rpartition(".")[0] for x in settings)}
+    is_other = name in FILES_OF_RUNS or f"{module}.{name}" in OF_OTHERS
+    files = _modules().get(module, [])
+    return not files or is_setting or is_other or any(name in _names(path) for path in files)
+
+
+def _unresolved(text):
+    """Returns the names in backticks, with a module in front, that azo does not define."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    named = re.findall(r"(?<!`)`(?:azo\.(?:\w+\.)*)?(\w+)\.(\w+)(?:\([^`]*\))?`", text)
+    named += [("azo", name) for name in re.findall(r"`azo\.(\w+)(?:\([^`]*\))?`", text)]
+    return [".".join(words) for words in named if not _is_defined(*words)]
+
+
+@pytest.mark.parametrize("path", sorted({*PAGES} - {SHORT_FORMS}), ids=_name)
+def test_names_in_backticks_are_defined(path):
+    assert _unresolved(path.read_text()) == []
+
+
+def test_names_in_docstrings_are_defined():
+    missing = {}
+    for path in (REPOSITORY / "azo").rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text()))
+        texts = [x.value for x in nodes if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+        missing[_name(path)] = _unresolved("\n".join(texts))
+    assert {path: names for path, names in missing.items() if names} == {}
+
+
+def test_a_name_that_moved_is_found():
+    assert _unresolved("`selfplay.play` and `improvement._gumbel`") == ["improvement._gumbel"]
 
 
 def test_every_page_that_azo_names_exists_and_is_in_the_wheel():

@@ -89,7 +89,7 @@ class _Iteration:
         key = jax.random.fold_in(key, jax.lax.axis_index(run_state.AXIS))
         play_key, learn_key = jax.random.split(key)
         num_steps, num_new = state.learner.num_steps, jnp.int32(0)
-        sums, losses = None, learner.unknown_losses()
+        sums, losses = None, learner.unknown_losses(self.extra_losses)
         if self.kind != "learn":
             if self.source is None:
                 state, played, records = self.play(play_key, state)
@@ -114,7 +114,7 @@ class _Iteration:
         self, key: jax.Array, state: run_state.RunState
     ) -> tuple[run_state.RunState, trajectories.Trajectory, dict[str, Any]]:
         """Plays the plies of an iteration with the actor's network."""
-        game, config, played = self.game, self.config, self.config.selfplay
+        game, config = self.game, self.config
         variables, actor_version = state.actor()
         games, trajectory, records = selfplay.play(
             game,
@@ -123,12 +123,12 @@ class _Iteration:
             state.games,
             state.options,
             search=config.search,
-            config=played,
+            config=config.selfplay,
             options=self.options,
             iteration=state.iteration,
             actor_version=actor_version,
         )
-        num_positions = played.num_games * played.num_plies
+        num_positions = config.selfplay.num_games * config.selfplay.num_plies
         state = dataclasses.replace(state, games=games)
         state = state.with_evaluations(num_positions * (config.search.num_simulations + 1))
         return state, trajectory, records
@@ -225,11 +225,11 @@ class _Iteration:
                 config=config.learner,
                 score_share=config.search.score_share,
                 axis_name=self.axis_name,
-                extra_losses=[option.loss for option in self.options],
+                extra_losses=self.extra_losses,
             )
 
         def wait(train_state: learner.TrainState) -> Any:
-            return train_state, learner.unknown_losses()
+            return train_state, learner.unknown_losses(self.extra_losses)
 
         in_window = replay.num_in_window(state.replay, window)[0]
         # All devices must agree, since gradients are averaged over them.
@@ -267,6 +267,7 @@ class _Iteration:
             "learner/gradient_norm": losses.gradient_norm,
             "learner/learning_rate": config.learning_rate * factor,
         }
+        metrics |= {f"learner/{name}_loss": x for name, x in losses.extra.items()}
         for option in self.options:
             metrics |= option.metrics(state.options.get(option.name))
         return metrics
@@ -283,6 +284,12 @@ class _Iteration:
     def options(self) -> interface.Options:
         """Options that the settings switch on."""
         return registry.active(self.game, self.config)
+
+    @functools.cached_property
+    def extra_losses(self) -> dict[str, learner.ExtraLoss]:
+        """Terms that options add to the loss, by the names of the options."""
+        have = [x for x in self.options if type(x).loss is not interface.Option.loss]
+        return {option.name: option.loss for option in have}
 
     @functools.cached_property
     def source(self) -> interface.ExampleSource | None:

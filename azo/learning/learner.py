@@ -4,7 +4,8 @@ The policy loss masks illegal moves, as the search does.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import flax.struct
@@ -89,15 +90,23 @@ class Losses:
     policy_entropy: jax.Array  # of the targets, the lower bound of the cross-entropy
     gradient_norm: jax.Array  # before scaling down; 0 if no step is taken
     entropy: jax.Array  # of the network's policy over legal moves, nats
+    extra: dict[str, jax.Array]  # the terms of options, by their names
 
 
 ExtraLoss = Callable[[heads.Prediction, replay.Examples], jax.Array | float]
-"""A term of the loss, `[]` float32, of the predictions for a batch."""
+"""A term of the loss, `[]` float32, of the predictions for a batch: see `interface.Option.loss`."""
 
 
-def unknown_losses() -> Losses:
-    """Returns NaN losses, for an iteration without steps."""
-    return Losses(*[jnp.float32(jnp.nan)] * len(dataclasses.fields(Losses)))
+def unknown_losses(extra: Iterable[str] = ()) -> Losses:
+    """Returns NaN losses, for an iteration without steps; `extra` names those of options."""
+    return all_losses(jnp.nan, extra)
+
+
+def all_losses(number: float, extra: Iterable[str] = ()) -> Losses:
+    """Returns losses that are all one number."""
+    names = [field.name for field in dataclasses.fields(Losses) if field.name != "extra"]
+    each = {name: jnp.float32(number) for name in names}
+    return Losses(**each, extra={name: jnp.float32(number) for name in extra})
 
 
 def rate_factor(config: LearnerConfig, num_steps: jax.Array, progress: jax.Array) -> jax.Array:
@@ -178,7 +187,7 @@ def learn(
     config: LearnerConfig,
     score_share: float = 0.0,
     axis_name: str | None = None,
-    extra_losses: Sequence[ExtraLoss] = (),
+    extra_losses: Mapping[str, ExtraLoss] = types.MappingProxyType({}),
 ) -> tuple[TrainState, Losses]:
     """Takes `config.num_steps` steps `S`, each on newly drawn examples, and returns mean losses.
 
@@ -227,7 +236,7 @@ def loss(
     config: LearnerConfig,
     score_share: float = 0.0,
     axis_name: str | None = None,
-    extra_losses: Sequence[ExtraLoss] = (),
+    extra_losses: Mapping[str, ExtraLoss] = types.MappingProxyType({}),
 ) -> tuple[jax.Array, tuple[Losses, Any]]:
     """Returns the total loss of a batch, its terms, and the new running averages.
 
@@ -235,24 +244,29 @@ def loss(
     """
     position = game.unpack(examples.board)
     planes = network.planes_of(game, model.config, position)
-    legal = game.legal_mask(position)
+    legal, target = game.legal_mask(position), examples.policy
     if config.augment:
         permutations = game.square_symmetries
         which = jax.random.randint(key, examples.value.shape, 0, len(permutations))
         planes = symmetry.move_planes(permutations, which, planes)
-        legal, policy = (
+        legal, target = (
             symmetry.move_policy(game.action_symmetries, which, x) for x in (legal, examples.policy)
         )
-        examples = dataclasses.replace(examples, policy=policy)
     prediction, updated = model.apply(
         {"params": params, "batch_stats": batch_stats},
         planes,
         mutable=["batch_stats"],
     )
-    losses = _losses(game, prediction, legal, examples, score_share, axis_name)
+    losses = _losses(game, prediction, legal, target, examples, score_share, axis_name)
     total = config.policy_weight * losses.policy + losses.value
-    for extra_loss in extra_losses:
-        total += extra_loss(prediction, examples)
+    if extra_losses:
+        if config.augment:  # as if the network had seen the examples themselves
+            back = symmetry.inverse(game.action_symmetries)
+            logits = symmetry.move_policy(back, which, prediction.prior_logits)
+            prediction = dataclasses.replace(prediction, prior_logits=logits)
+        extra = {name: jnp.float32(x(prediction, examples)) for name, x in extra_losses.items()}
+        losses = dataclasses.replace(losses, extra=extra)
+        total += sum(extra.values())
     if not setting_types.is_zero(config.entropy_bonus):
         total -= config.entropy_bonus * losses.entropy
     if not setting_types.is_zero(config.score_weight):
@@ -268,11 +282,11 @@ def _losses(
     game: protocol.Game,
     prediction: heads.Prediction,
     legal: jax.Array,
+    target: jax.Array,
     examples: replay.Examples,
     score_share: float,
     axis_name: str | None,
 ) -> Losses:
-    target = examples.policy
     log_policy = jax.nn.log_softmax(search_tree.mask_illegal(prediction.prior_logits, legal))
     cross_entropy = -jnp.where(legal, target * log_policy, 0.0).sum(axis=-1)
     entropy = -jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0).sum(axis=-1)
@@ -292,6 +306,7 @@ def _losses(
         policy_entropy=target_entropy.sum(axis=-1).mean(),
         gradient_norm=jnp.float32(0),
         entropy=entropy.mean(),
+        extra={},
     )
 
 

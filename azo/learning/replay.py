@@ -62,7 +62,10 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 @flax.struct.dataclass
 class Examples:
-    """Positions with their targets: stored in 84 bytes each on 8x8, wider once they are taken."""
+    """Positions with their targets, in types that are wider once they are taken from the replay.
+
+    On 8x8 each takes 84 bytes there; iteration and actor version take 8 more.
+    """
 
     board: jax.Array  # [R, words] uint32
     policy: jax.Array  # [R, A] uint8, see `trajectories.quantise`; then float32, summing to 1

@@ -14,11 +14,11 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import protocol, summaries
-from azo.learning import learner, replay, starts, trajectories
+from azo.learning import generations, learner, replay, starts, trajectories
 
 # Classes by name, since a field named like its module would hide the module in the class body.
 from azo.learning.learner import LearnerConfig, TrainState
-from azo.learning.options import generations, interface, registry
+from azo.learning.options import interface, registry
 from azo.learning.options.endings import EndingsConfig
 from azo.learning.options.resignation import ResignationConfig
 from azo.learning.replay import ReplayBuffer, ReplayConfig

@@ -102,14 +102,14 @@ def play(
             iteration=jnp.full_like(ply, iteration),
             actor_version=jnp.full_like(ply, actor_version),
             policy=trajectories.quantise(result.policy),
-            value=result.value.astype(jnp.float16),
+            search_value=result.value.astype(jnp.float16),
             raw_value=result.raw_value.astype(jnp.float16),
             action=result.action.astype(jnp.int16),
             score=turn.score,
             reward=turn.reward,
             discount=turn.discount,
             is_waiting=jnp.ones_like(ply, bool),
-            extras=interface.record(options, turn),
+            extras=interface.field_values(options, turn),
         )
         games = trajectories.GamesInProgress(turn.after, ply + 1, interface.parts(parts))
         fresh = open_games(opening_key, options_key)

@@ -85,7 +85,7 @@ def gather(
     ended = (played.discount == 0).astype(jnp.float32)
     sign = jnp.where(played.ply % 2 == 0, 1, -1)
     result = sign * jnp.sign(played.reward)  # of the player who began
-    values = played.value, played.raw_value, predictions
+    values = played.search_value, played.raw_value, predictions
     is_unknown = played.score == trajectories.UNKNOWN_SCORE
     return SelfplayStatistics(
         moments=jnp.stack([jnp.where(labels.is_new, x, 0.0).sum() for x in moments]),

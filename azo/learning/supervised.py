@@ -2,7 +2,7 @@
 
     games -> plies -> held-out games apart, early plies thinned -> one example a position
 
-Games are actions on the host, as from `formats.archives` or `pretraining`. All examples lie packed
+Games are actions on the host, as from `game_files` or `pretraining`. All examples lie packed
 on the device; `learner.learn` takes given rows in each step.
 """
 

@@ -1,4 +1,7 @@
-"""Targets: completed games are labelled here, and only here.
+"""Value targets of the plies of completed games.
+
+The policy target of a ply is the policy that the search returned: `Rule.decide`. Examples that are
+no plies of a game bring both of their targets along, see `options.endings` and `options.unplayed`.
 
 Value targets are computed backwards from the end of each game. The reward belongs to the player who
 moved. A discount of -1 changes the point of view.
@@ -20,7 +23,7 @@ _Pair = tuple[jax.Array, jax.Array]
 
 
 class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Targets of value and policy."""
+    """Value targets, and the averaging of targets of equal positions."""
 
     value: Annotated[str, setting_types.known_or_import_path("outcome", "lambda")] = (
         setting_types.in_schedule("outcome", is_common=True)
@@ -73,8 +76,11 @@ def label(
 
 def _value(config: TargetsConfig, trajectory: trajectories.Trajectory) -> jax.Array:
     reward, discount = trajectory.reward, trajectory.discount
-    if not import_paths.is_path(config.value):
-        return value_targets(config, reward, discount, trajectory.value.astype(jnp.float32))
+    if config.value == "outcome":
+        return outcome_targets(reward, discount)
+    if config.value == "lambda":
+        value = trajectory.search_value.astype(jnp.float32)
+        return lambda_returns(reward, discount, value, config.trace_decay)
     value = import_paths.load("targets.value", config.value)(trajectory)
     if getattr(value, "shape", None) != reward.shape:
         raise ValueError(
@@ -85,27 +91,27 @@ def _value(config: TargetsConfig, trajectory: trajectories.Trajectory) -> jax.Ar
 
 
 def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:
-    """Returns the final result as seen by the side to move at every ply.
+    """Returns the value of the end of the game for the player who moves at every ply.
 
-    This is the target z of AlphaZero (Silver et al., 2017, arXiv:1712.01815). A game still
-    unfinished at the last ply gets 0, which is not a draw: see `is_decided`.
+    This is the target z of AlphaZero (Silver et al., 2017, arXiv:1712.01815). Rewards hold the
+    result, mixed with the final score as `search.score_share` says. A game still unfinished at the
+    last ply gets 0, which is not a draw: see `is_decided`.
     """
-    return value_targets(TargetsConfig(), reward, discount, jnp.zeros_like(reward))
+    return lambda_returns(reward, discount, jnp.zeros_like(reward), 1.0)
 
 
-def value_targets(
-    config: TargetsConfig, reward: jax.Array, discount: jax.Array, value: jax.Array
+def lambda_returns(
+    reward: jax.Array, discount: jax.Array, value: jax.Array, trace_decay: float | jax.Array
 ) -> jax.Array:
-    """Returns the value target of every ply, `[T, B]` float32 in [-1, 1].
+    """Returns the lambda-return of every ply, `[T, B]` float32 in [-1, 1].
 
     target[t] = reward[t] + discount[t] * ((1 - lambda) * value[t + 1] + lambda * target[t + 1]),
-    the TD(lambda) return (Sutton and Barto, 2018, section 12.1), with lambda 1 for the outcome.
+    the TD(lambda) return (Sutton and Barto, 2018, section 12.1), with lambda the `trace_decay`.
     Rewards, discounts and the search's values are `[T, B]` float32, for the player who moves at
     ply t. Games may follow one another in a column.
     """
     chex.assert_rank([reward, discount, value], 2)
     chex.assert_equal_shape([reward, discount, value])
-    trace_decay = 1.0 if config.value == "outcome" else config.trace_decay
 
     def step_back(later: _Pair, ply: tuple[jax.Array, ...]) -> tuple[_Pair, jax.Array]:
         later_value, later_target = later

@@ -38,7 +38,7 @@ class Trajectory:
     actor_version: jax.Array  # [T, B] int32, iterations done when the actor's network was fixed
     # Known after the search.
     policy: jax.Array  # [T, B, A] uint8, the search's policy, see `quantise`
-    value: jax.Array  # [T, B] float16, the search's value for the player who moved
+    search_value: jax.Array  # [T, B] float16, the search's value for the player who moved
     raw_value: jax.Array  # [T, B] float16, the network's value for the same player
     # Known after the move.
     action: jax.Array  # [T, B] int16, the move played
@@ -73,7 +73,7 @@ def empty_history(
         iteration=jnp.zeros(shape, jnp.int32),
         actor_version=jnp.zeros(shape, jnp.int32),
         policy=jnp.zeros((*shape, game.num_actions), jnp.uint8),
-        value=jnp.zeros(shape, jnp.float16),
+        search_value=jnp.zeros(shape, jnp.float16),
         raw_value=jnp.zeros(shape, jnp.float16),
         action=jnp.zeros(shape, jnp.int16),
         score=jnp.full(shape, UNKNOWN_SCORE, jnp.int8),

@@ -7,8 +7,7 @@ from typing import Any
 import jax
 
 from azo.games import protocol
-from azo.learning import run_state
-from azo.learning.options import generations
+from azo.learning import generations, run_state
 from azo.matches import arena, elo, yardstick
 from azo.matches.tournament import backends
 from azo.networks import network, network_files

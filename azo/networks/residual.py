@@ -51,7 +51,7 @@ class ResidualNetwork(heads.Network):
 
     @property
     def block_size(self) -> int:
-        """Positions that a core evaluates at a time, see `cpu.batches`."""
+        """Positions that a core evaluates at a time, see `kernels`."""
         return convolution.block_size(self.config.num_channels)
 
     def _policy_logits(self, board: jax.Array, x: jax.Array) -> jax.Array:

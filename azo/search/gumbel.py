@@ -52,7 +52,7 @@ class Gumbel:
         """Returns slots `[B]` int32 by sequential halving.
 
         Of the moves with as many visits as are considered now, the one with the highest score is
-        next. With proofs, the turn of an excluded move goes to another one.
+        next. The turn of an excluded move goes to another one.
         """
         # Virtual visits are whole numbers in float32; sequential halving indexes by visits.
         visits = root.move_visits.astype(jnp.int32)
@@ -67,8 +67,6 @@ class Gumbel:
         score = jnp.maximum(_LOWEST_SCORE, self.gumbel + logits + q)
         score = score + jnp.where(visits == turn[:, None], 0, -jnp.inf)
         slot = jnp.argmax(jnp.where(root.is_legal, score, -jnp.inf), axis=-1).astype(jnp.int32)
-        if not self.config.has_proofs:
-            return slot
         return _unless_excluded(slot, root, visits, self.gumbel + self.moves.logits + q)
 
     def select_below(self, node: search_tree.Node) -> jax.Array:

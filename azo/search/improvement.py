@@ -38,6 +38,7 @@ class SearchResult:
     policy: jax.Array  # [B, A] float32, the improved policy, a learning target
     value: jax.Array  # [B] float32, mean value of the root's visits, see `mix_values`
     prior: jax.Array  # [B, A] float32, the tempered policy before search and noise
+    raw_policy: jax.Array  # [B, A] float32, the network's own policy, illegal moves not masked
     legal_mass: jax.Array  # [B] float32, probability of legal moves in the network's policy
     raw_value: jax.Array  # [B] float32, the network's own value of the position, likewise
     tree: Any  # the whole trees, for analysis: `search_tree.Tree`, or `mctx.Tree` by that backend
@@ -93,7 +94,14 @@ def search(
             mctx_backend = importlib.import_module("azo.search.mctx_backend")
         found = mctx_backend.search(game, adapted, tree_key, position, root.value, rule, config)
         return SearchResult(
-            found.action, found.policy, found.value, prior, legal_mass, root.value, found.tree
+            found.action,
+            found.policy,
+            found.value,
+            prior,
+            raw_policy,
+            legal_mass,
+            root.value,
+            found.tree,
         )
     tree = mcts.run(game, adapted, tree_key, position, root.value, rule, config)
     is_best = rule.moves.is_legal()
@@ -108,6 +116,7 @@ def search(
         policy=rule.moves.spread(policy, game.num_actions),
         value=tree.value()[:, 0],
         prior=prior,
+        raw_policy=raw_policy,
         legal_mass=legal_mass,
         raw_value=root.value,
         tree=tree,

@@ -11,6 +11,7 @@ several leaves per step and rules of your own exist only in azo.
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 import mctx
 
 from azo.games import protocol
-from azo.search import puct, search_tree, settings
+from azo.search import gumbel, puct, search_tree, settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +55,8 @@ def search(
     if isinstance(rule, puct.Puct):
         tree = mctx.search(
             rng_key=key,
-            root_action_selection_fn=functools.partial(_select, rule, depth=0),
-            interior_action_selection_fn=functools.partial(_select, rule),
+            root_action_selection_fn=functools.partial(_select, rule.select_at_root),
+            interior_action_selection_fn=functools.partial(_select, rule.select_below),
             **inputs,
         )
         slot, policy = rule.decide(
@@ -63,6 +64,7 @@ def search(
         )
         action, policy = rule.moves.at(slot), rule.moves.spread(policy, game.num_actions)
     else:
+        assert isinstance(rule, gumbel.Gumbel), f"mctx has no rules like those of {rule}"
         output = mctx.gumbel_muzero_policy(
             rng_key=key,
             max_num_considered_actions=config.gumbel.max_considered_actions,
@@ -115,9 +117,13 @@ def _logits(game: protocol.Game, moves: search_tree.Moves) -> jax.Array:
 
 
 def _select(
-    rule: puct.Puct, key: jax.Array, tree: mctx.Tree, node: jax.Array, depth: jax.Array | int
+    select: Callable[[search_tree.Node], jax.Array],
+    key: jax.Array,
+    tree: mctx.Tree,
+    node: jax.Array,
+    depth: jax.Array | int = 0,
 ) -> jax.Array:
-    """Returns the action `[]` that a rule selects at a node of one tree."""
+    """Returns the action `[]` that a rule's method selects at a node of one tree."""
     del key, depth
     logits = tree.children_prior_logits[node]
     one = search_tree.Node(
@@ -129,7 +135,7 @@ def _select(
         q=tree.qvalues(node),
         is_legal=logits > jnp.finfo(logits.dtype).min,
     )
-    return rule.select_below(jax.tree.map(lambda x: x[None], one))[0]
+    return select(jax.tree.map(lambda x: x[None], one))[0]
 
 
 def _root_in_slots(tree: mctx.Tree, moves: search_tree.Moves) -> search_tree.Node:

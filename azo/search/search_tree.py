@@ -13,6 +13,7 @@ value of the node behind it. Bounds of the result limit a node's value; see `pro
 maximises a mix of the result and the final score, see `mix_values`.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -152,8 +153,17 @@ class Node:
     is_legal: jax.Array  # [B, S] bool, the slots that hold a move
 
     def is_open(self) -> jax.Array:
-        """Returns `[B, S]` bool, the moves that may be selected; not all of them if one is open."""
+        """Returns `[B, S]` bool, the moves that may be selected: legal, and not excluded."""
         return self.logits > jnp.finfo(self.logits.dtype).min
+
+    def without(self, excluded: jax.Array) -> "Node":
+        """Returns the nodes with moves excluded, `[B, S]` bool, unless that is all open moves.
+
+        All rules of azo leave such moves unvisited.
+        """
+        excluded &= (self.is_open() & ~excluded).any(axis=-1, keepdims=True)
+        lowest = jnp.finfo(self.logits.dtype).min
+        return dataclasses.replace(self, logits=jnp.where(excluded, lowest, self.logits))
 
 
 def node_of(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> Node:

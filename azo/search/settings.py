@@ -13,9 +13,15 @@ from azo.settings import setting_types
 MAX_SIMULATIONS = setting_types.MAX_SIMULATIONS
 # Moves chosen by Q need this share of the visits of the most visited move.
 MUCH_VISITED = 0.1
-ALGORITHMS = ("gumbel", "puct", "puct_over_visits")
-_OWN_RULE = setting_types.needs_other("algorithm", *ALGORITHMS)  # it may read any section
 VISIT_OFFSET = 50.0  # c_visit of the Gumbel paper: added to the visits
+ALGORITHMS = {"gumbel": "gumbel", "puct": "puct", "puct_over_visits": "puct"}
+"""Algorithms, each with the section of settings that it reads."""
+_OWN_RULE = setting_types.needs_other("algorithm", *ALGORITHMS)  # it may read any section
+
+
+def _needs_reader_of(section: str) -> setting_types.Needs:
+    readers = [name for name, read in ALGORITHMS.items() if read == section]
+    return setting_types.needs("algorithm", *readers, alternatives=(_OWN_RULE,))
 
 
 class GumbelConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -86,10 +92,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         "virtual_loss": (setting_types.needs_other("leaves_per_step", 1),),
         "temperature": (setting_types.needs_other("temperature_plies", 0),),
         "temperature_plies": (setting_types.needs_other("temperature", 0),),
-        "gumbel": (setting_types.needs("algorithm", "gumbel", alternatives=(_OWN_RULE,)),),
-        "puct": (
-            setting_types.needs("algorithm", "puct", "puct_over_visits", alternatives=(_OWN_RULE,)),
-        ),
+        **{section: (_needs_reader_of(section),) for section in sorted({*ALGORITHMS.values()})},
     }
     RENAMED: ClassVar[Mapping[str, str]] = {
         **{name: f"gumbel.{name}" for name in GumbelConfig.model_fields},

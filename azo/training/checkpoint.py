@@ -34,6 +34,7 @@ _PACKAGES = ("azo", "jax", "jaxlib", "flax", "optax", "mctx", "chex", "numpy", "
 _SAVED_NAMES = {
     "history/": "history/plies/",
     "history/is_waiting": "history/is_waiting",
+    "history/search_value": "history/plies/value",
     "games/options/resignation/": "games/resignation/",
     "options/resignation/": "resignation_counts/",
 }

@@ -18,8 +18,7 @@ import rich.console
 from jax.sharding import Mesh
 
 from azo.games import othello, plurals, protocol, registry
-from azo.learning import iteration, placement, run_state, statistics
-from azo.learning.options import generations, promotion
+from azo.learning import generations, iteration, placement, promotion, run_state, statistics
 from azo.networks import checkpoint_folder, network, network_files, origin
 from azo.process import code_identity, console, interruption, machine, memory, program_cache
 from azo.search import rules

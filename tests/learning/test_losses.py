@@ -77,6 +77,24 @@ def test_planes_legal_moves_and_target_are_turned_alike():
     assert abs(loss(one, lopsided, turned)[0] - loss(one, lopsided)[0]) > 1e-3
 
 
+def test_a_loss_of_an_option_sees_squares_as_the_board_has_them():
+    """The core's own policy loss, written as an option writes it, is the same number."""
+
+    def policy_loss(prediction, examples):
+        legal = GAME.legal_mask(GAME.unpack(examples.board))
+        log_policy = jax.nn.log_softmax(jnp.where(legal, prediction.prior_logits, -jnp.inf))
+        return -jnp.where(legal, examples.policy * log_policy, 0).sum(axis=-1).mean()
+
+    for augment in (False, True):
+        config = PLAIN.model_copy(update={"augment": augment})
+        total, (losses, _) = learner.loss(
+            GAME, Lines(False), jnp.float32(1), {}, jax.random.key(3), examples(),
+            config=config, extra_losses={"own": policy_loss},
+        )  # fmt: skip
+        np.testing.assert_allclose(losses.extra["own"], losses.policy, rtol=1e-5)
+        np.testing.assert_allclose(total, 2 * losses.policy + losses.value, rtol=1e-5)
+
+
 LOG2, LOG3 = np.log(2), np.log(3)
 
 

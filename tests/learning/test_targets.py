@@ -1,5 +1,7 @@
 """Targets worked by hand."""
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,12 +16,12 @@ VALUE = [0.4, -0.2, 0.6, 0.5, -0.3, 0.8, 0.1, 0.9, 0.2, 0.7]
 OUTCOME = [1, -1, 1, 1, -1, 0, 0, 1, 0, 0]
 
 
-def column_of_targets(**settings):
+def column_of_targets(compute):
     """Returns the targets; a second column, with the sides exchanged, has the opposite ones."""
     reward, discount, value = (jnp.array(x, jnp.float32) for x in (REWARD, DISCOUNT, VALUE))
     columns = ([reward, -reward], [discount, discount], [value, -value])
     stacked = (jnp.stack(column, axis=1) for column in columns)
-    actual = np.asarray(targets.value_targets(targets.TargetsConfig(**settings), *stacked))
+    actual = np.asarray(compute(*stacked))
     np.testing.assert_array_equal(actual[:, 0], -actual[:, 1])
     return actual[:, 0]
 
@@ -41,9 +43,11 @@ def test_plies_are_decided_before_the_last_end_of_their_column():
     ],
 )
 def test_lambda_targets_are_as_by_hand(trace_decay, expected):
-    actual = column_of_targets(value="lambda", trace_decay=trace_decay)
+    actual = column_of_targets(functools.partial(targets.lambda_returns, trace_decay=trace_decay))
     np.testing.assert_allclose(actual[:8], expected, atol=1e-6)
 
 
 def test_the_outcome_changes_sign_each_ply_back_from_the_end_of_each_game():
-    np.testing.assert_array_equal(column_of_targets(value="outcome"), OUTCOME)
+    np.testing.assert_array_equal(
+        column_of_targets(lambda *x: targets.outcome_targets(*x[:2])), OUTCOME
+    )

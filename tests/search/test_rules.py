@@ -9,7 +9,7 @@ from support.drivers import refusals
 from support.fakes import fake_evaluation
 
 import azo
-from azo.search import rules, search_tree
+from azo.search import gumbel, puct, rules, search_tree
 from examples import forced_playouts
 
 GAME = azo.TicTacToe()
@@ -59,6 +59,47 @@ def test_what_is_no_rule_is_one_line(name, start):
     path = f"{__name__}:{name}"
     azo.SearchConfig(algorithm=path)  # which allows it, as a user's own code does
     assert start in refusals.message_of(rules.named, path)
+
+
+class _Forbidding:
+    def select_at_root(self, root):
+        return super().select_at_root(root.without(root.logits < root.logits.max() - 1e-6))
+
+
+class ForbiddingGumbel(_Forbidding, gumbel.Gumbel):
+    """Tries the likeliest moves alone."""
+
+
+class ForbiddingPuct(_Forbidding, puct.Puct):
+    """Tries the likeliest moves alone."""
+
+
+class ForbiddingVisits(_Forbidding, puct.PuctOverVisits):
+    """Tries the likeliest moves alone."""
+
+
+@pytest.mark.parametrize("has_proofs", [False, True])
+@pytest.mark.parametrize("name", ["ForbiddingGumbel", "ForbiddingPuct", "ForbiddingVisits"])
+def test_excluded_moves_of_the_root_have_no_visit(name, has_proofs):
+    config = azo.SearchConfig(
+        algorithm=f"{__name__}:{name}",
+        num_simulations=32,
+        has_proofs=has_proofs,
+        puct={"root_noise_fraction": 0.0},
+    )
+    tree = fake_evaluation.search(GAME, GAME.start(1), config).tree
+    root = search_tree.node_of(tree, jnp.zeros(1, jnp.int32))
+    is_likeliest = root.logits == root.logits.max()
+    assert not root.move_visits[~is_likeliest].any()
+    assert root.move_visits.sum() > 16
+
+
+def test_a_node_keeps_its_moves_if_all_are_excluded():
+    tree = fake_evaluation.search(GAME, GAME.start(1), azo.SearchConfig(num_simulations=4)).tree
+    root = search_tree.node_of(tree, jnp.zeros(1, jnp.int32))
+    np.testing.assert_array_equal(root.without(root.is_legal).is_open(), root.is_open())
+    first = jnp.arange(root.logits.shape[1]) == 0
+    assert not root.without(first[None]).is_open()[0, 0]
 
 
 def test_an_unknown_algorithm_is_named():

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from support.builders import tiny_run
 
-from azo.learning import placement
-from azo.learning.options import generations
+from azo.learning import generations, placement
 from azo.matches import elo, run_matches
 from azo.networks import network_files
 from azo.process import interruption

@@ -1,6 +1,5 @@
 """Options of self-play and learning, one module each; the core names none of them.
 
 Read `interface` first, then `registry`, which lists those that settings switch on: `resignation`,
-`unplayed`, `adjudication` with `endings`, `duplicates`. Between iterations the trainer applies the
-rules of `generations` and their gate, with `promotion` of the network that passes.
+`unplayed`, `adjudication` with `endings`, `duplicates`.
 """

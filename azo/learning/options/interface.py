@@ -44,7 +44,7 @@ class Option:
     name: ClassVar[str] = ""
     """Name of its parts in states and checkpoints; by default that of the class."""
     fields: ClassVar[trajectories.Fields] = {}
-    """Fields of each ply that `record` adds; examples in the replay have them as `extras`."""
+    """Fields of each ply, given by `field_values`; examples in the replay have them as `extras`."""
 
     number: int = 0
     """0 for azo's own options, else the place in `selfplay.options`: random keys depend on it."""
@@ -86,8 +86,11 @@ class Option:
         del state
         return turn, part, None
 
-    def record(self, turn: Turn) -> dict[str, jax.Array]:
-        """Returns its `fields` of a ply, `[B, ...]`."""
+    def field_values(self, turn: Turn) -> dict[str, jax.Array]:
+        """Returns its `fields` of a ply, `[B, ...]`.
+
+        Where `turn.discount` is 0, the game is over, and the legal moves after it mean nothing.
+        """
         del turn
         return {}
 
@@ -115,7 +118,12 @@ class Option:
         return buffer
 
     def loss(self, prediction: heads.Prediction, examples: replay.Examples) -> jax.Array | float:
-        """Returns what it adds to the loss of this device's part of a batch, `[]` float32."""
+        """Returns what it adds to the loss of this device's part of a batch, `[]` float32.
+
+        The metrics have its mean over the steps, as `learner/NAME_loss`. Squares and moves are
+        those of `examples.board`, also where the network saw a symmetric position. Targets of value
+        are mixed as `search.score_share` says, see `search_tree.mix_values`.
+        """
         del prediction, examples
         return 0.0
 
@@ -150,13 +158,13 @@ def fields(options: Options) -> dict[str, jax.ShapeDtypeStruct]:
     return {name: field for option in options for name, field in option.fields.items()}
 
 
-def record(options: Options, turn: Turn) -> dict[str, jax.Array]:
+def field_values(options: Options, turn: Turn) -> dict[str, jax.Array]:
     """Returns the fields of all options of a ply, in their types."""
-    recorded = {name: x for option in options for name, x in option.record(turn).items()}
+    recorded = {name: x for option in options for name, x in option.field_values(turn).items()}
     types = fields(options)
     if recorded.keys() != types.keys():
         raise ValueError(
-            f"options record {sorted(recorded)} of each ply, but their fields are {sorted(types)}"
+            f"options give {sorted(recorded)} for each ply, but their fields are {sorted(types)}"
         )
     return {name: x.astype(types[name].dtype) for name, x in recorded.items()}
 

@@ -45,7 +45,7 @@ class Own(interface.Option):
         legal = self.game.legal_mask(games.position)
         return result.replace(action=legal.argmax(axis=-1).astype(jnp.int32))
 
-    def record(self, turn):
+    def field_values(self, turn):
         return {"sum": jnp.stack([turn.games.ply, turn.result.action], axis=1)}
 
     def after_step(self, turn, part, state):
@@ -81,7 +81,11 @@ def test_n_step_returns_are_the_result_near_the_end_and_the_search_value_before(
     discount = np.array([-1, -1, -1, -1, -1, -1, 0, -1, -1])
     reward = np.array([0, 0, 0, 0, 0, 0, 1, 0, 0])
     plies = made_plies.make(
-        GAME, (9, 1), value=value[:, None], discount=discount[:, None], reward=reward[:, None]
+        GAME,
+        (9, 1),
+        search_value=value[:, None],
+        discount=discount[:, None],
+        reward=reward[:, None],
     )
     history = trajectories.empty_history(GAME, 1)
     settings = targets.TargetsConfig(value="examples.n_step:value")
@@ -120,6 +124,7 @@ def test_a_run_learns_with_parts_of_its_own():
     for number in range(1, 5):
         state, metrics = iterate(state, 0.0)
         assert metrics.others["own/plies"] == 32 * number
+    assert 0 < metrics.others["learner/Own_loss"] < 100
     assert int(state.learner.num_steps) > 0
     # Each row has what was recorded when its position was played.
     size = int(state.replay.size[0])
@@ -156,7 +161,7 @@ def test_a_wrong_part_is_refused_in_one_line():
 
 
 def not_values(trajectory):
-    return trajectory.value[0]
+    return trajectory.search_value[0]
 
 
 @pytest.mark.parametrize(

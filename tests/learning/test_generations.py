@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from support.builders import tiny_run
 
-from azo.learning import iteration, placement, replay
-from azo.learning.options import generations, promotion
+from azo.learning import generations, iteration, placement, promotion, replay
 
 GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
 
