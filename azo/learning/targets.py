@@ -5,7 +5,8 @@ moved. A discount of -1 changes the point of view.
 """
 
 import dataclasses
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import chex
 import flax.struct
@@ -23,10 +24,10 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Targets of value and policy."""
 
     value: Annotated[str, setting_types.known_or_import_path("outcome", "lambda")] = (
-        setting_types.in_schedule("outcome", is_common=True)
+        setting_types.in_schedule("lambda", is_common=True)
     )
     """Value target: outcome; lambda, the lambda-return; or MODULE:FUNCTION, see docs/extend.md."""
-    trace_decay: setting_types.TracedShare = 0.98
+    trace_decay: setting_types.TracedShare = 0.85
     """lambda: 1 for the result, 0 for the search's value one ply later."""
     average_duplicates: Literal["none", "same"] = setting_types.in_schedule("none")
     """Average the targets of equal positions of one actor version."""
@@ -34,6 +35,7 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     NEEDS: ClassVar[setting_types.Table] = {
         "trace_decay": (setting_types.needs("value", "lambda"),),
     }
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"value": "outcome", "trace_decay": 0.98}
 
 
 @flax.struct.dataclass
@@ -90,7 +92,7 @@ def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:
     This is the target z of AlphaZero (Silver et al., 2017, arXiv:1712.01815). A game still
     unfinished at the last ply gets 0, which is not a draw: see `is_decided`.
     """
-    return value_targets(TargetsConfig(), reward, discount, jnp.zeros_like(reward))
+    return value_targets(TargetsConfig(value="outcome"), reward, discount, jnp.zeros_like(reward))
 
 
 def value_targets(
