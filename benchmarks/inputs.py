@@ -46,7 +46,9 @@ def spread(begin: Callable[[int], Any], num_squares: int, batch: int, before_ply
 def config(size: str) -> network.NetworkConfig:
     """Returns the settings of a network of this `Size`."""
     blocks, channels = size.split("x")
-    return network.NetworkConfig(num_blocks=int(blocks), num_channels=int(channels))
+    return network.NetworkConfig(
+        kind="residual", num_blocks=int(blocks), num_channels=int(channels)
+    )
 
 
 def evaluate_plainly(variables: network.Variables, planes: jax.Array) -> improvement.Evaluation:

@@ -22,7 +22,9 @@ from azo.networks import network, network_config
 from azo.search import improvement
 from benchmarks import inputs, measure
 
-_LEARNER = learner.LearnerConfig(warmup_steps=0, num_steps=16)
+_LEARNER = learner.LearnerConfig(
+    schedule="constant", warmup_steps=0, num_steps=16, score_weight=0.25, augment=True
+)
 _PLIES = 16  # of self-play in a call, which folds the network once
 _MILLION = 1e6
 # Blocks and channels of a tower, or features of a pattern network.
@@ -91,7 +93,7 @@ def network_settings(name: Name) -> network.NetworkConfig:
     kind, _, features = name.partition(":")
     if not features:
         return inputs.config(kind)
-    patterns = network_config.PatternsConfig(num_features=int(features))
+    patterns = network_config.PatternsConfig(num_features=int(features), has_move_counts=False)
     return network.NetworkConfig(kind="patterns", patterns=patterns)
 
 

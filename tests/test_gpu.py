@@ -67,7 +67,9 @@ def test_bfloat16_products_are_summed_in_float32():
 
 def test_the_same_network_says_about_what_it_says_on_the_cpu():
     game = othello.Othello(8)
-    config = network.NetworkConfig(num_blocks=5, num_channels=128)  # in float32 on the CPU
+    config = network.NetworkConfig(
+        kind="residual", num_blocks=5, num_channels=128
+    )  # in float32 on the CPU
     position = jax.tree.map(lambda x: x[20], random_games.play(game, 64, seed=5).position)
     variables = on_cpu(lambda seed: network.init(game, config, jax.random.key(seed)), 0)
 

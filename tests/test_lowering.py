@@ -41,8 +41,8 @@ COSTLY = (
 GAME = othello.Othello(8)
 KEY = jax.eval_shape(lambda: jax.random.key(0))
 BATCH, MAX_EMPTIES = 2048, 10
-TOWER = network.NetworkConfig(num_blocks=2, num_channels=128)
-PATTERNS = network.NetworkConfig(kind="patterns")
+TOWER = network.NetworkConfig(kind="residual", num_blocks=2, num_channels=128)
+PATTERNS = network.NetworkConfig(kind="patterns", patterns={"has_move_counts": False})
 
 
 def variables(settings):
@@ -71,7 +71,7 @@ def gradient(settings):
     model = network.build(GAME, settings).clone(is_training=True)
 
     def total(params, batch_stats, key, examples):
-        recipe = learner.LearnerConfig()
+        recipe = learner.LearnerConfig(score_weight=0.25, augment=True)
         return learner.loss(GAME, model, params, batch_stats, key, examples, config=recipe)[0]
 
     initial = variables(settings)

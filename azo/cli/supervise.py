@@ -54,7 +54,14 @@ def load(argv: Sequence[str]) -> supervised_data.SuperviseConfig:
         argv,
         prog="azo supervise",
         description=__doc__,
-        load_file=lambda path: validation.load(kind, path, "settings") if path else None,
+        load_file=lambda path: _load_file(path) if path else None,
         finish=lambda kind, flags: (command_line.validated(kind, flags), flags.typed),
     )
     return supervised_data.check(settings, typed)
+
+
+def _load_file(path: pathlib.Path) -> supervised_data.SuperviseConfig:
+    """Returns the settings of a file; what a section leaves out is as without the file."""
+    defaults = supervised_data.SuperviseConfig().model_dump()
+    tree = validation.merged(defaults, validation.read_toml(path, "settings"))
+    return validation.validate(supervised_data.SuperviseConfig, tree, str(path))

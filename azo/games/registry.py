@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pydantic
@@ -21,7 +22,7 @@ class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     )
     """Rules: othello, tictactoe, pgx:NAME for a game of Pgx, or MODULE:CLASS for one of your own,
     in the current folder or installed."""
-    size: Literal[4, 6, 8] = setting_types.never(6, is_common=True)
+    size: Literal[4, 6, 8] = setting_types.never(8, is_common=True)
     """Rows and columns of an Othello board."""
     is_reversed: bool = setting_types.never(False)
     """Reversed Othello: the side with fewer discs wins."""
@@ -33,6 +34,7 @@ class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         "is_reversed": (setting_types.needs("name", "othello"),),
         "start": (setting_types.needs("name", "othello"),),
     }
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"size": 6}
 
 
 def variant_of(config: GameConfig) -> variant.Variant:

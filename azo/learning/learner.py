@@ -6,7 +6,7 @@ The policy loss masks illegal moves, as the search does.
 import dataclasses
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import flax.struct
 import jax
@@ -39,10 +39,10 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Step size of the features in the tables of a pattern network, in place of learning_rate."""
     table_logit_rate: setting_types.TracedPositive = 1e-2
     """Step size of the logits in these tables."""
-    schedule: Literal["constant", "cosine", "trapezoid"] = setting_types.in_schedule("constant")
+    schedule: Literal["constant", "cosine", "trapezoid"] = setting_types.in_schedule("trapezoid")
     """Learning rate: constant, or down to a twentieth: by a cosine of the share of the run done, or
     (trapezoid) in a straight line over its last fifth, so that a longer run goes on at its peak."""
-    warmup_steps: setting_types.TracedCount = 100
+    warmup_steps: setting_types.TracedCount = 50
     """Steps over which the learning rate rises from nearly 0."""
     momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = setting_types.in_schedule(0.9)
     """Momentum of SGD, first decay of AdamW; Muon's momentum is 0.95."""
@@ -50,20 +50,29 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Weight decay of kernels; biases and scales do not decay, nor do output layers with Muon."""
     l2_weight: setting_types.TracedNonNegative = 0.0
     """Weight in the loss of the sum of squares of all kernels, without tables of patterns."""
-    batch_size: setting_types.Games = setting_types.in_schedule(512, is_common=True)
+    batch_size: setting_types.Games = setting_types.in_schedule(2048, is_common=True)
     """Examples of a step, over all devices."""
     num_steps: Annotated[int, pydantic.Field(gt=0, le=10**6)] = setting_types.in_schedule(
-        16, is_common=True
+        12, is_common=True
     )
     """Optimiser steps in an iteration."""
     policy_weight: setting_types.TracedNonNegative = 1.0
     """Weight of the policy loss, against that of the value, the squared error."""
-    score_weight: setting_types.TracedNonNegative = 0.25
+    score_weight: setting_types.TracedNonNegative = 0.5
     """Weight of the score loss, the cross-entropy of the final score."""
     entropy_bonus: setting_types.TracedNonNegative = 0.0
     """Weight of the policy's entropy over legal moves, which lowers the loss."""
-    augment: bool = setting_types.in_schedule(True)
-    """Move every example by a random symmetry."""
+    augment: bool = setting_types.in_schedule(False)
+    """Move every example by a random symmetry; pattern networks have the symmetries themselves."""
+
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        "schedule": "constant",
+        "warmup_steps": 100,
+        "batch_size": 512,
+        "num_steps": 16,
+        "score_weight": 0.25,
+        "augment": True,
+    }
 
 
 @flax.struct.dataclass

@@ -28,7 +28,7 @@ def check_network(
     if isinstance(network_or_settings, network.NetworkConfig):
         model = network.build(game, network_or_settings)
     else:
-        model = network.construct(network_or_settings, game, network.NetworkConfig())
+        model = network.construct(network_or_settings, game, network.NetworkConfig(kind="residual"))
     games = _jit(lambda: starts.spread_games(game, jax.random.key(0), _BATCH))()
     planes = network.planes_of(game, model.config, games.position)
     variables = _checked_variables(model, planes)

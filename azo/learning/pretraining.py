@@ -63,7 +63,7 @@ def searched_plies(
     )
     _, played, _ = selfplay.play(game, evaluate, play_key, games, search=search, config=config)
     history = trajectories.empty_history(game, num_games)
-    plies, labels, _ = targets.label(targets.TargetsConfig(), history, played)
+    plies, labels, _ = targets.label(targets.TargetsConfig(value="outcome"), history, played)
     # Game after game, as the games of a column follow one another.
     plies, labels = jax.tree.map(lambda x: np.asarray(x).swapaxes(0, 1), (plies, labels))
     plies, labels = jax.tree.map(lambda x: x[labels.is_new], (plies, labels))

@@ -10,8 +10,8 @@ number of newest rows: `window_starts` counts the rows since the beginning of ea
 
 import dataclasses
 import types
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar
 
 import flax.struct
 import jax
@@ -28,9 +28,9 @@ MAX_WINDOW = 64
 class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The replay buffer."""
 
-    capacity: setting_types.PositiveInt = setting_types.never(100_000, is_common=True)
+    capacity: setting_types.PositiveInt = setting_types.never(800_000, is_common=True)
     """Positions in the buffer, over all devices; new positions overwrite the oldest."""
-    min_positions: setting_types.PositiveInt = setting_types.in_schedule(2_000)
+    min_positions: setting_types.PositiveInt = setting_types.in_schedule(8_192)
     """Positions in the window before learning begins, over all devices."""
     window_generations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = (
         setting_types.in_schedule(0)
@@ -45,6 +45,8 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         setting_types.in_schedule("uniform")
     )
     """How the examples of a batch are drawn: uniform, or MODULE:FUNCTION, see docs/extend.md."""
+
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"capacity": 100_000, "min_positions": 2_000}
 
     @pydantic.model_validator(mode="after")
     def _check_one_window(self) -> "ReplayConfig":

@@ -1,7 +1,8 @@
 """Self-play: `B` games side by side. A ply searches, moves, records and restarts finished games."""
 
 import dataclasses
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +18,10 @@ from azo.settings import setting_types
 class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Self-play of one iteration."""
 
-    num_games: setting_types.Games = setting_types.never(128, is_common=True)
+    num_games: setting_types.Games = setting_types.never(256, is_common=True)
     """Games side by side, over all devices."""
     num_plies: Annotated[setting_types.Plies, pydantic.Field(gt=0)] = setting_types.in_schedule(
-        16, is_common=True
+        32, is_common=True
     )
     """Plies of each game in an iteration."""
     min_opening_plies: setting_types.Plies = setting_types.in_schedule(0)
@@ -36,6 +37,8 @@ class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Options of your own, MODULE:CLASS each, as docs/extend.md says."""
     teacher: str | None = setting_types.never(None)
     """Folder of a network that plays in place of the learner's network."""
+
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"num_games": 128, "num_plies": 16}
 
     @pydantic.model_validator(mode="after")
     def _check_openings(self) -> "SelfplayConfig":

@@ -8,7 +8,8 @@ moved. A discount of -1 changes the point of view.
 """
 
 import dataclasses
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import chex
 import flax.struct
@@ -26,10 +27,10 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Value targets, and the averaging of targets of equal positions."""
 
     value: Annotated[str, setting_types.known_or_import_path("outcome", "lambda")] = (
-        setting_types.in_schedule("outcome", is_common=True)
+        setting_types.in_schedule("lambda", is_common=True)
     )
     """Value target: outcome; lambda, the lambda-return; or MODULE:FUNCTION, see docs/extend.md."""
-    trace_decay: setting_types.TracedShare = 0.98
+    trace_decay: setting_types.TracedShare = 0.85
     """lambda: 1 for the result, 0 for the search's value one ply later."""
     average_duplicates: Literal["none", "same"] = setting_types.in_schedule("none")
     """Average the targets of equal positions of one actor version."""
@@ -37,6 +38,7 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     NEEDS: ClassVar[setting_types.Table] = {
         "trace_decay": (setting_types.needs("value", "lambda"),),
     }
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"value": "outcome", "trace_decay": 0.98}
 
 
 @flax.struct.dataclass

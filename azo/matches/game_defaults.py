@@ -106,7 +106,8 @@ def _changes(
     if not ladder.of_game(game):
         changes["ratings.num_points"] = 0
     if not any(name.startswith("network.") for name in typed) and not _fits(settings, game):
-        changes |= {"network": network.NetworkConfig(num_blocks=2), "learner.augment": True}
+        tower = network.NetworkConfig(kind="residual", num_blocks=2)
+        changes |= {"network": tower, "learner.augment": True}
     try:
         players.parse(wanted("evaluation.opponent"), game)
     except ValueError:

@@ -94,7 +94,7 @@ class TournamentConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_games: setting_types.PairedGames = 10
     """Games of each pair; every opening is played with both colours."""
     openings: OpeningsConfig = OpeningsConfig()
-    game: registry.GameConfig = registry.GameConfig(size=8)
+    game: registry.GameConfig = registry.GameConfig()
     seed: setting_types.Seed = 0
     """Seed of the openings and the players."""
     games_at_once: setting_types.Games = 128

@@ -64,12 +64,14 @@ class NetworkSettings(pydantic.BaseModel, frozen=True):
     def from_tree(cls, tree: Any, place: str | None) -> "NetworkSettings":
         """Returns settings from nested dictionaries; messages name the file `place`.
 
-        Settings of other versions in the sections that are read are ignored.
+        Settings of other versions in the sections that are read are ignored. One that is missing
+        has the default of the versions that wrote no such setting.
         """
         if isinstance(tree, dict):
             others = {name: one for name, one in tree.items() if name not in cls.model_fields}
             tree = {name: one for name, one in tree.items() if name in cls.model_fields}
             tree["others"] = others
+            tree = validation.with_former_defaults(cls, validation.with_current_names(cls, tree))
         return validation.validate(cls, tree, place, ignores_unknown=True)
 
     def to_json(self) -> str:

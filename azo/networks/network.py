@@ -61,7 +61,9 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
             " set 'small'"
         )
     if config.patterns.has_move_counts and not isinstance(game, variant.Variant):
-        raise ValueError(f"has_move_counts is for Othello, not {game.name}")
+        raise ValueError(
+            f"network.patterns.has_move_counts is for Othello, not {game.name}: set it to false"
+        )
     return construct(pattern_network.PatternNetwork, game, config)
 
 

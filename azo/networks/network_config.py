@@ -1,6 +1,7 @@
 """Settings of the networks."""
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -23,9 +24,11 @@ class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         setting_types.never((32, 32))
     )
     """Units of the layers between features and score."""
-    has_move_counts: bool = setting_types.never(False)
+    has_move_counts: bool = setting_types.never(True)
     """Add to each logit what the move leaves, such as the number of replies; the position weighs
     these counts."""
+
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"has_move_counts": False}
 
     @property
     def num_columns(self) -> int:
@@ -37,7 +40,7 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Shape of the network."""
 
     kind: Annotated[str, setting_types.known_or_import_path("residual", "patterns")] = (
-        setting_types.never("residual", is_common=True)
+        setting_types.never("patterns", is_common=True)
     )
     """residual: a tower of blocks of convolutions; patterns: sums over tables; or a subclass of
     azo.Network as package.module:Class."""
@@ -93,6 +96,8 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         "normalisation": (_OF_TOWER,),
         "precision": (_OF_TOWER,),
     }
+
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"kind": "residual"}
 
     @pydantic.model_validator(mode="after")
     def _check_heads(self) -> "NetworkConfig":

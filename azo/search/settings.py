@@ -4,7 +4,7 @@ The engine of live games has settings of its own, `engine/engine_settings.py`.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -64,7 +64,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     MODULE:CLASS, see docs/extend.md."""
     backend: Literal["azo", "mctx"] = setting_types.in_schedule("azo")
     """azo's own search, or DeepMind's mctx, the slower reference; see `mctx_backend`."""
-    num_simulations: setting_types.Simulations = setting_types.in_schedule(32, is_common=True)
+    num_simulations: setting_types.Simulations = setting_types.in_schedule(16, is_common=True)
     """Network evaluations a move, after the root's own."""
     leaves_per_step: setting_types.Simulations = setting_types.in_schedule(1)
     """Leaves of each tree that are evaluated in one batch; divides the simulations."""
@@ -72,7 +72,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Lost visits that a pending path adds, with several leaves a step."""
     temperature: setting_types.TracedNonNegative = 1.0
     """Temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
-    temperature_plies: setting_types.TracedCount = 1000
+    temperature_plies: setting_types.TracedCount = 60
     """Plies with this temperature; later moves are the best ones."""
     prior_temperature: setting_types.TracedPositive = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
@@ -97,6 +97,10 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     RENAMED: ClassVar[Mapping[str, str]] = {
         **{name: f"gumbel.{name}" for name in GumbelConfig.model_fields},
         **{name: f"puct.{name}" for name in PuctConfig.model_fields},
+    }
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        "num_simulations": 32,
+        "temperature_plies": 1000,
     }
 
     @pydantic.model_validator(mode="after")

@@ -88,6 +88,11 @@ def needs_of(kind: type[pydantic.BaseModel], prefix: str = "") -> dict[str, list
     return table
 
 
+def has_effect(settings: Any, name: str) -> bool:
+    """Returns whether a setting, by its full name, has what it needs."""
+    return _first_unmet(settings, needs_of(type(settings)).get(name, ())) is None
+
+
 def reasons_of(kind: type[pydantic.BaseModel], prefix: str = "") -> dict[str, str]:
     """Returns why settings of a class have no effect at all, by full names."""
     table: dict[str, str] = {}

@@ -78,6 +78,23 @@ def with_current_names(kind: type[pydantic.BaseModel], tree: Any) -> Any:
     return current
 
 
+def with_former_defaults(kind: type[pydantic.BaseModel], tree: Any) -> Any:
+    """Returns nested settings with former defaults in place of what is missing.
+
+    A file that azo has written holds all settings of its version. One that it lacks has no effect
+    there, or has the default of that time, which a settings class lists in `FORMER_DEFAULTS` where
+    it has changed.
+    """
+    if not isinstance(tree, Mapping):
+        return tree
+    filled = {**getattr(kind, "FORMER_DEFAULTS", {}), **tree}
+    for name, field in kind.model_fields.items():
+        inner = setting_types.section_of(field)
+        if inner is not None and (name in filled or not field.is_required()):
+            filled[name] = with_former_defaults(inner, filled.get(name, {}))
+    return filled
+
+
 def current_name(kind: type[pydantic.BaseModel], name: str) -> str:
     """Returns the name of today of a setting, by its full name; unknown ones stay."""
     own, _, rest = name.partition(".")

@@ -85,13 +85,21 @@ class Checkpoints(contextlib.ExitStack):
         return read_settings(self.folder, self._existing())
 
     def check_resumable(self, settings: config.Config) -> None:
-        """Raises ValueError if the settings cannot continue the latest checkpoint."""
+        """Raises ValueError if the settings cannot continue the latest checkpoint.
+
+        Settings of game and network that neither of the two reads may differ, as where a default
+        has changed.
+        """
         if not self.latest_step:
             return
         old = self.settings()
         for name, field in setting_types.fields_of(config.Config).items():
             value, begun = (typed_settings.value_of(one, name) for one in (settings, old))
-            if value != begun and setting_types.when_changed(field) != "on resume":
+            is_unread = name.startswith(("game.", "network.")) and not any(
+                typed_settings.has_effect(one, name) for one in (settings, old)
+            )
+            is_fixed = setting_types.when_changed(field) != "on resume" and not is_unread
+            if value != begun and is_fixed:
                 raise ValueError(
                     f"{self.folder}: cannot resume: {name} is {value}, but the run was begun with"
                     f" {begun}. Give {typed_settings.as_flag(name, begun)}, or another --run.folder"

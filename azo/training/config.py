@@ -57,7 +57,7 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Iterations of the whole run; one of the limits must be given."""
     num_devices: setting_types.Devices | None = setting_types.on_resume(None, is_common=True)
     """Devices, which share games and batches; None takes all."""
-    save_every: setting_types.PositiveInt = setting_types.on_resume(10)
+    save_every: setting_types.PositiveInt = setting_types.on_resume(50)
     """Iterations between checkpoints."""
     keep_checkpoints: setting_types.PositiveInt = setting_types.on_resume(3)
     """Latest checkpoints to keep; the best one is always kept."""
@@ -71,11 +71,13 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Folder of a run or network whose network the run begins with, instead of a fresh one; of one
     for Othello on a board of another size, the layers that fit."""
 
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"save_every": 10}
+
 
 class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Matches against a fixed opponent during a run."""
 
-    every: setting_types.NonNegativeInt = setting_types.on_resume(10, is_common=True)
+    every: setting_types.NonNegativeInt = setting_types.on_resume(0, is_common=True)
     """Iterations from one evaluation to the next, and one at the end of the run; 0: none."""
     num_games: setting_types.PairedGames = setting_types.on_resume(128)
     """Games a match. Each opening is played twice, with both colours."""
@@ -97,6 +99,7 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         "opponent": (_WITH_EVALUATIONS,),
         "until_score": (_WITH_EVALUATIONS,),
     }
+    FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"every": 10}
 
     def is_due(self, iteration: int) -> bool:
         """Returns whether to evaluate after an iteration, numbered from 1."""
@@ -303,10 +306,11 @@ def from_json(text: str, place: str = "settings.json", *, is_resumed: bool = Tru
     """Returns the settings that `to_json` wrote; messages name the file `place`.
 
     Unless a run `is_resumed` with them, its network alone is read, and settings of other versions
-    are ignored.
+    are ignored. One that the text lacks has the default of the versions that wrote no such setting.
     """
     tree = files.parse_json(text, place)
     tree = _with_current_names(tree) if isinstance(tree, dict) else tree
+    tree = validation.with_former_defaults(Config, tree)
     return validation.validate(Config, tree, place, ignores_unknown=not is_resumed)
 
 

@@ -58,12 +58,19 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Evaluations on the held-out games; there is always one at the end of training."""
     seed: setting_types.Seed = setting_types.common(0)
     """Start of all random keys."""
-    game: registry.GameConfig = registry.GameConfig(size=8)
+    game: registry.GameConfig = registry.GameConfig()
     """Rules of the games to make; archives have games on 8x8."""
     examples: supervised.ExamplesConfig = supervised.ExamplesConfig()
-    network: NetworkConfig = NetworkConfig()
-    learner: LearnerConfig = LearnerConfig(schedule="cosine", num_steps=50)
-    search: improvement.SearchConfig = improvement.SearchConfig()
+    network: NetworkConfig = NetworkConfig(kind="residual")
+    learner: LearnerConfig = LearnerConfig(
+        schedule="cosine",
+        warmup_steps=100,
+        batch_size=512,
+        num_steps=50,
+        score_weight=0.25,
+        augment=True,
+    )
+    search: improvement.SearchConfig = improvement.SearchConfig(num_simulations=32)
 
     NO_EFFECT: ClassVar = {
         "search.prior_temperature": "--source search gives all moves one prior",
@@ -89,7 +96,7 @@ def check(settings: SuperviseConfig, typed: Collection[str] = ()) -> SuperviseCo
 
     Those that were `typed`, by full names, stay.
     """
-    if settings.source == "files" and settings.game != registry.GameConfig(size=8):
+    if settings.source == "files" and settings.game != registry.GameConfig():
         raise ValueError("remove --game.*: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
         raise ValueError("--source search needs --player, the folder of a network")

@@ -59,7 +59,10 @@ def test_a_refused_export_is_one_line_and_writes_nothing(run, tmp_path, capsys):
 
 
 def test_a_compact_export_has_rounded_tables(tmp_path):
-    config = {"kind": "patterns", "patterns": {"set": "small", "num_features": 3}}
+    config = {
+        "kind": "patterns",
+        "patterns": {"set": "small", "num_features": 3, "has_move_counts": False},
+    }
     settings = tiny_run.settings(network=config)
     variables = network.init(tiny_run.game(), settings.network, jax.random.key(0))
     shape = variables["params"]["tables"].shape

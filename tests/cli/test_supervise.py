@@ -10,6 +10,7 @@ from azo.cli import supervise
 from azo.games import registry, tictactoe
 from azo.networks import network_files
 from azo.process import interruption
+from azo.settings import typed_settings
 from azo.training import metrics, supervised_data, supervised_training
 
 TICTACTOE = (
@@ -75,6 +76,18 @@ def test_the_epochs_and_their_evaluations_are_those_asked_for(num_rows, num_epoc
         wanted, rel=0.06, abs=0.5 * batch / num_rows
     )
     assert steps * batch / num_rows <= max(1 / per_epoch + 0.5 * batch / num_rows, batch / num_rows)
+
+
+def test_what_a_section_of_a_file_leaves_out_is_as_without_the_file(tmp_path):
+    path = tmp_path / "tower.toml"
+    path.write_text("[network]\nnum_blocks = 5\n[learner]\nbatch_size = 64\n")
+    flags = ["games.csv", "--learner.warmup-steps", "7"]
+    settings = supervise.load(["--config", str(path), *flags])
+    changes = {"network.num_blocks": 5, "learner.batch_size": 64}
+    expected = supervise.load(flags)
+    for name, value in changes.items():
+        expected = typed_settings.replaced(expected, name, value)
+    assert settings == expected
 
 
 def test_stopping_early_keeps_the_network_so_far(tmp_path):

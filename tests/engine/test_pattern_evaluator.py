@@ -13,7 +13,7 @@ from azo.networks import network, network_config
 from azo.opponents import players
 from azo.search import improvement
 
-LAYERS = network_config.PatternsConfig(num_features=5, hidden_units=(7, 6))
+LAYERS = network_config.PatternsConfig(num_features=5, hidden_units=(7, 6), has_move_counts=False)
 COUNTS = LAYERS.model_copy(update={"has_move_counts": True})
 SMALL = LAYERS.model_copy(update={"set": "small", "hidden_units": (4,)})
 

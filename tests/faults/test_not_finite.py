@@ -114,7 +114,12 @@ def test_a_warning_is_shown_once_and_written_to_the_metrics(tmp_path, monkeypatc
 def a_network(kind):
     chosen = config.Config(
         game={"size": 4},
-        network={"kind": kind, "num_blocks": 1, "num_channels": 4, "patterns": {"num_features": 2}},
+        network={
+            "kind": kind,
+            "num_blocks": 1,
+            "num_channels": 4,
+            "patterns": {"num_features": 2, "has_move_counts": False},
+        },
     )
     game = registry.make(chosen.game)
     return network.init(game, chosen.network, jax.random.key(0)), chosen

@@ -8,8 +8,8 @@ from azo.games import bitboard, othello, registry, tictactoe
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        ({}, "othello6"),
-        ({"size": 8}, "othello8"),
+        ({}, "othello8"),
+        ({"size": 6}, "othello6"),
         ({"size": 4, "is_reversed": True}, "othello4-reversed"),
         ({"name": "tictactoe"}, "tictactoe"),
     ],

@@ -21,7 +21,7 @@ def _searched():
 @pytest.mark.thorough
 def test_networks_results_and_states_have_short_texts():
     network, result, game = _searched()
-    config = run_state.RecipeConfig()
+    config = run_state.RecipeConfig(network={"kind": "residual"})
     state = jax.eval_shape(lambda: run_state.create(game, config, seed=0, num_devices=1))
     assert repr(network).startswith("<TrainedNetwork for othello6: patterns, ")
     assert "policy=float32[2,37]" in repr(result)

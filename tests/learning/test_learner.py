@@ -37,7 +37,7 @@ def test_the_learning_rate_follows_its_schedule(kind, step, progress, expected):
 
 def first_step(gradient, config):
     """Returns the first step of parameters of 1."""
-    optimiser = learner.make_optimiser(config, network.NetworkConfig())
+    optimiser = learner.make_optimiser(config, network.NetworkConfig(kind="residual"))
     params = jax.tree.map(jnp.ones_like, gradient)
     return optimiser.update(gradient, optimiser.init(params), params)[0]
 
@@ -58,7 +58,7 @@ def test_sgd_adds_momentum_and_scales_large_gradients_down():
     config = learner.LearnerConfig(
         optimiser="sgd", weight_decay=0, learning_rate=0.1, warmup_steps=0
     )
-    optimiser = learner.make_optimiser(config, network.NetworkConfig())
+    optimiser = learner.make_optimiser(config, network.NetworkConfig(kind="residual"))
     params = {"bias": jnp.zeros(2)}
     carried = optimiser.init(params)
     first, carried = optimiser.update({"bias": jnp.array([3.0, 4.0])}, carried, params)
@@ -73,7 +73,7 @@ def learned(config, num_devices, sample):
     """Learner and losses after `config.num_steps` steps, a device's examples drawn by `sample`."""
     net_config = tiny_run.settings().network
     net = network.build(GAME, net_config).clone(is_training=True, axis_name=run_state.AXIS)
-    optimiser = learner.make_optimiser(config, network.NetworkConfig())
+    optimiser = learner.make_optimiser(config, network.NetworkConfig(kind="residual"))
     mesh = placement.make_mesh(num_devices)
 
     def learn(start, some):
@@ -149,7 +149,7 @@ def test_a_batch_spread_over_eight_devices_gives_the_same_steps():
     ("settings", "expected"),
     [
         (
-            {"num_blocks": 1, "policy_units": 4},
+            {"kind": "residual", "num_blocks": 1, "policy_units": 4},
             {"stem_kernel", "block0_first_kernel", "block0_second_kernel", "policy_projection"}
             | {"policy_hidden", "value_projection", "value_hidden"},
         ),

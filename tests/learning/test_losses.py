@@ -20,7 +20,7 @@ def legal_moves():
 class Table:
     """In place of a network: the parameters are its answers."""
 
-    config = network.NetworkConfig()
+    config = network.NetworkConfig(kind="residual")
 
     def apply(self, variables, planes, *, mutable):
         del planes, mutable
@@ -56,7 +56,7 @@ class Lines:
     """In place of a network: logits by the pieces in the row of a square, and in its column."""
 
     is_symmetric: bool
-    config = network.NetworkConfig()
+    config = network.NetworkConfig(kind="residual")
 
     def apply(self, variables, planes, *, mutable):
         del mutable

@@ -44,7 +44,9 @@ def figures(games):
         waiting, parts = trajectories.empty_history(GAME, 1), []
         for where in (slice(cut), slice(cut, None)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
-            window, labels, waiting = targets.label(targets.TargetsConfig(), waiting, some)
+            window, labels, waiting = targets.label(
+                targets.TargetsConfig(value="outcome"), waiting, some
+            )
             means = predictions(some.ply.shape[0])
             parts.append(statistics.gather(some, means, window, labels))
         return jax.tree.map(jnp.add, *parts)
@@ -104,7 +106,7 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
     def gathered():
         plies = made_plies.make(GAME, (2, 1))
         history = trajectories.empty_history(GAME, 1)
-        window, labels, _ = targets.label(targets.TargetsConfig(), history, plies)
+        window, labels, _ = targets.label(targets.TargetsConfig(value="outcome"), history, plies)
         return statistics.gather(plies, predictions(2), window, labels)
 
     metrics = statistics.describe(gathered())

@@ -35,7 +35,9 @@ def test_every_ply_learns_the_end_as_its_mover_sees_it():
         waiting = trajectories.empty_history(GAME, 1)
         buffer = replay.empty_buffer(GAME, 256)
         for some in (first, second):  # one game goes on from one iteration to the next
-            window, labels, waiting = targets.label(targets.TargetsConfig(), waiting, some)
+            window, labels, waiting = targets.label(
+                targets.TargetsConfig(value="outcome"), waiting, some
+            )
             buffer = replay.insert(buffer, replay.labelled_rows(window, labels))
         return replay.take(buffer, jnp.arange(sum(lengths))), buffer.size
 
@@ -69,7 +71,9 @@ def test_only_plies_of_decided_games_are_ready_and_each_once():
     waiting, ready = trajectories.empty_history(GAME, 1), []
     for start in (0, 2, 4, 6):
         some = jax.tree.map(lambda x, start=start: x[start : start + 2], plies)
-        window, labels, waiting = targets.label(targets.TargetsConfig(), waiting, some)
+        window, labels, waiting = targets.label(
+            targets.TargetsConfig(value="outcome"), waiting, some
+        )
         chosen = np.asarray(labels.is_new[:, 0])
         ready.append(np.asarray(window.action[:, 0])[chosen].tolist())
     assert ready == [[], [0, 1, 2], [], [3, 4, 5, 6]]

@@ -67,7 +67,7 @@ def test_a_row_has_means_intervals_and_counts():
 
 @pytest.mark.slow
 def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
-    config = network.NetworkConfig(num_blocks=0, num_channels=4, value_units=4)
+    config = network.NetworkConfig(kind="residual", num_blocks=0, num_channels=4, value_units=4)
     variables = jax.jit(functools.partial(network.init, FOUR, config))(jax.random.key(1))
     search = improvement.SearchConfig(algorithm="puct", num_simulations=1, has_proofs=False)
     searching = players.NetworkPlayer(variables, FOUR, config, search)

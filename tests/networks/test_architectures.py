@@ -12,7 +12,13 @@ from azo.games import tictactoe
 from azo.networks import network
 
 GAME = tictactoe.TicTacToe()
-SMALL = {"num_blocks": 1, "num_channels": 3, "value_channels": 4, "value_units": 8}
+SMALL = {
+    "kind": "residual",
+    "num_blocks": 1,
+    "num_channels": 3,
+    "value_channels": 4,
+    "value_units": 8,
+}
 KINDS = {
     "widening": {"block_channels": (3, 4), "policy_units": 5},
     "pooled-heads": {"heads": "pooled", "policy_units": 5, "policy_channels": 4},

@@ -13,7 +13,7 @@ from support.builders.random_games import positions
 from azo.games import othello, symmetry, tictactoe
 from azo.networks import heads, network, network_files
 
-TINY = network.NetworkConfig(num_blocks=1, num_channels=4, value_units=4)
+TINY = network.NetworkConfig(kind="residual", num_blocks=1, num_channels=4, value_units=4)
 GAMES = [othello.Othello(4), othello.Othello(6), othello.Othello(8), tictactoe.TicTacToe()]
 
 

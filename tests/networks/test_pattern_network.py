@@ -13,7 +13,9 @@ from azo.learning import learner, optimisers
 from azo.networks import network, network_config, pattern_network
 
 FOUR = othello.Othello(4)
-SHAPE = network_config.PatternsConfig(set="small", num_features=3, hidden_units=(5,))
+SHAPE = network_config.PatternsConfig(
+    set="small", num_features=3, hidden_units=(5,), has_move_counts=False
+)
 CONFIG = network.NetworkConfig(kind="patterns", patterns=SHAPE)
 COUNTS = SHAPE.model_copy(update={"has_move_counts": True})
 
@@ -112,7 +114,9 @@ def test_features_logits_and_layers_have_their_own_rates():
     config = learner.LearnerConfig(
         learning_rate=1e-3, table_feature_rate=0.5, table_logit_rate=0.25, warmup_steps=0
     )
-    settings = network.NetworkConfig(kind="patterns", patterns={"num_features": 2})
+    settings = network.NetworkConfig(
+        kind="patterns", patterns={"num_features": 2, "has_move_counts": False}
+    )
     optimiser = learner.make_optimiser(config, settings)
     params = {"tables": jnp.zeros((1, 2, 12)), "hidden0": {"bias": jnp.zeros(2)}}
     ones = jax.tree.map(jnp.ones_like, params)

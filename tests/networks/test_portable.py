@@ -14,7 +14,7 @@ from azo.games import othello, tictactoe
 from azo.networks import network, portable
 
 OTHELLO = othello.Othello(6)
-FLOAT32 = network.NetworkConfig(num_blocks=1, num_channels=8, value_units=8)
+FLOAT32 = network.NetworkConfig(kind="residual", num_blocks=1, num_channels=8, value_units=8)
 BFLOAT16 = FLOAT32.model_copy(update={"precision": "bfloat16"})
 CASES = {"othello": (OTHELLO, FLOAT32), "tictactoe": (tictactoe.TicTacToe(), BFLOAT16)}
 

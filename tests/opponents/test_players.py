@@ -13,7 +13,7 @@ from azo.search import improvement
 
 OTHELLO4 = othello.Othello(4)
 TIC_TAC_TOE = tictactoe.TicTacToe()
-SMALL = network.NetworkConfig(num_blocks=1, num_channels=4, value_units=4)
+SMALL = network.NetworkConfig(kind="residual", num_blocks=1, num_channels=4, value_units=4)
 PLAYERS = ["random", "greedy", "rollouts:3", "policy:here", "network:here:3"]
 
 

@@ -214,7 +214,7 @@ def evaluate(key, position):
     return azo.Evaluation(jnp.zeros((len(position.player), 9)), jnp.zeros(len(position.player)))
 
 
-CONFIG = network_config.NetworkConfig(num_blocks=0, num_channels=4, value_units=4)
+CONFIG = network_config.NetworkConfig(kind="residual", num_blocks=0, num_channels=4, value_units=4)
 GAME = tictactoe.TicTacToe()
 PROGRAMS = {
     "search_moves": (

@@ -117,6 +117,18 @@ def test_a_run_may_be_lengthened_and_evaluated_otherwise_but_keeps_its_recipe(
     )
 
 
+def test_a_run_resumes_with_other_values_of_what_its_game_and_network_do_not_read(
+    checkpoints, settings, state
+):
+    checkpoints.save(1, state, settings)
+    unread = changed(settings, "game", size=4)  # of tic-tac-toe
+    unread = changed(unread, "network", policy_mlp_units=(9,))  # of a policy head
+    assert unread != settings
+    checkpoints.check_resumable(unread)
+    read = changed(settings, "network", policy_units=9)
+    assert "network.policy_units is 9" in message_of(checkpoints.check_resumable, read)
+
+
 def test_arrays_of_other_shapes_and_absent_checkpoints_are_named(checkpoints, settings, state):
     assert message_of(checkpoints.restore, state).endswith("no checkpoint yet")
     checkpoints.save(3, state, settings)

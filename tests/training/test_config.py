@@ -63,8 +63,8 @@ def test_a_file_changes_the_settings_of_its_base(write):
         ),
         ("[search\n", ": not TOML: Expected ']' at the end of a table declaration (at line 1"),
         (
-            "[replay]\nmin_positions = 200000",
-            ": replay.min_positions is 200000, more than the 100000 of replay.capacity",
+            "[replay]\nmin_positions = 900000",
+            ": replay.min_positions is 900000, more than the 800000 of replay.capacity",
         ),
         ("base = 3", ": base is 3, but should be the path of a settings file"),
         ('base = "azo9"', ": base: azo9: no such settings file. Did you mean 'azo'?"),
@@ -184,9 +184,9 @@ def phases(**changes):
             "both set: set one of them to 0",
         ),
         (
-            # 128 games of 9 waiting plies and 16 new ones, and as many explored as new.
-            {"selfplay": {"explored_share": 1.0}, "replay": {"capacity": 5247}},
-            "one iteration of 128 games can add 5248 positions",
+            # 256 games of 9 waiting plies and 32 new ones, and as many explored as new.
+            {"selfplay": {"explored_share": 1.0}, "replay": {"capacity": 18687}},
+            "one iteration of 256 games can add 18688 positions",
         ),
         *((schedule({x: 3}), f"generation.schedule: {x} cannot change during a") for x in FIXED),
         ({"generation": {"schedule": [{"set": LATE}]}}, "share or start: give at least one of"),

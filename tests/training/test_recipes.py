@@ -12,7 +12,7 @@ from azo.games import registry, tictactoe
 from azo.matches import arena, elo, run_matches
 from azo.opponents import players
 from azo.process import interruption
-from azo.settings import shipped_files
+from azo.settings import setting_types, shipped_files, typed_settings
 from azo.training import config, curriculum, metrics, trainer
 
 CONFIGS = shipped_files.CONFIGS
@@ -24,6 +24,30 @@ def test_a_settings_file_loads_and_names_its_own_folder(path):
     settings = config.load_file(path)
     registry.make(settings.game)
     assert settings.run.folder.name == path.stem
+
+
+# Where a default differs from the default recipe: docs/design.md has the reason for each.
+NOT_OF_RECIPE = {
+    "minutes",
+    "generation.schedule",
+    "run.num_devices",
+    "search.prior_temperature",
+    "search.score_share",
+    "selfplay.max_opening_plies",
+    "endings.adjudicate_empties",
+    "ratings.num_points",
+}
+
+
+def test_the_defaults_of_the_classes_are_those_of_the_default_recipe():
+    recipe, defaults = config.load_file(config.DEFAULT_CONFIG), config.Config()
+    different = {
+        name
+        for name, field in setting_types.fields_of(config.Config).items()
+        if setting_types.section_of(field) is None
+        and typed_settings.value_of(defaults, name) != typed_settings.value_of(recipe, name)
+    }
+    assert different == NOT_OF_RECIPE
 
 
 # What the settings of a file become if they are on; switches, formulas, schedules, phases stay.

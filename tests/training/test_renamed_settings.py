@@ -1,4 +1,4 @@
-"""Former names of settings: files load, a typed one is answered with the new name."""
+"""Former names and defaults of settings: files load, a typed name is answered with the new one."""
 
 import json
 import pathlib
@@ -7,8 +7,9 @@ import pytest
 from support.builders import tiny_run
 
 from azo.cli import train
+from azo.networks import exported_network
 from azo.search import settings as search_settings
-from azo.settings import validation
+from azo.settings import setting_types, typed_settings, validation
 from azo.training import config
 
 # As written by the version before the sections `search.gumbel` and `search.puct`.
@@ -72,3 +73,55 @@ def test_a_typed_former_name_is_answered_with_the_new_one(name):
     with pytest.raises(ValueError, match=rf"^\[search\]: {name} is now called {section}.{name}$"):
         train.run_training("tictactoe", {f"search.{name}": FORMER[name]}, folder="never")
     assert not pathlib.Path("never").exists()
+
+
+# As of the versions whose defaults were those of no recipe.
+FORMER_DEFAULTS = {
+    "search.num_simulations": 32,
+    "search.temperature_plies": 1000,
+    "network.kind": "residual",
+    "network.patterns.has_move_counts": False,
+    "selfplay.num_games": 128,
+    "selfplay.num_plies": 16,
+    "targets.value": "outcome",
+    "targets.trace_decay": 0.98,
+    "replay.capacity": 100_000,
+    "replay.min_positions": 2_000,
+    "learner.schedule": "constant",
+    "learner.warmup_steps": 100,
+    "learner.batch_size": 512,
+    "learner.num_steps": 16,
+    "learner.score_weight": 0.25,
+    "learner.augment": True,
+    "game.size": 6,
+    "evaluation.every": 10,
+    "run.save_every": 10,
+}
+
+
+def test_a_setting_that_an_earlier_version_did_not_write_has_the_default_of_that_time():
+    read, today = config.from_json("{}"), config.Config()
+    changed = {
+        name: typed_settings.value_of(read, name)
+        for name, field in setting_types.fields_of(config.Config).items()
+        if setting_types.section_of(field) is None
+        and typed_settings.value_of(read, name) != typed_settings.value_of(today, name)
+    }
+    assert changed == FORMER_DEFAULTS
+
+
+def test_a_network_of_an_earlier_version_keeps_its_shape_and_search():
+    tree = json.loads(config.to_json(tiny_run.settings()))
+    del tree["network"]["kind"], tree["network"]["patterns"], tree["search"]["num_simulations"]
+    read = exported_network.NetworkSettings.from_tree(tree, "settings.json")
+    assert read.network.kind == "residual"
+    assert not read.network.patterns.has_move_counts
+    assert read.search.num_simulations == FORMER_DEFAULTS["search.num_simulations"]
+    del tree["network"]
+    with pytest.raises(ValueError, match=r"^settings.json: network is missing"):
+        exported_network.NetworkSettings.from_tree(tree, "settings.json")
+
+
+def test_what_a_former_file_says_wins_over_former_defaults():
+    settings = config.load_file(config.DEFAULT_CONFIG)
+    assert config.from_json(config.to_json(settings)) == settings

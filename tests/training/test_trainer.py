@@ -326,8 +326,11 @@ def test_the_clocks_continue_from_a_checkpoint_whose_iteration_is_not_due_in_the
     assert used == {4: 80, 5: 100, 7: 140}
 
 
-PATTERNS = {"kind": "patterns", "patterns": {"set": "small", "num_features": 2}}
-TOWER = {"num_blocks": 1, "num_channels": 4, "value_units": 4}
+PATTERNS = {
+    "kind": "patterns",
+    "patterns": {"set": "small", "num_features": 2, "has_move_counts": False},
+}
+TOWER = {"kind": "residual", "num_blocks": 1, "num_channels": 4, "value_units": 4}
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
             options=[option],
         )
         history = trajectories.empty_history(game, 64)
-        _, labels, _ = targets.label(targets.TargetsConfig(), history, played)
+        _, labels, _ = targets.label(targets.TargetsConfig(value="outcome"), history, played)
         nothing = resignation.init_counts()
         counts = option.next_state(nothing, played, records["resignation"], lambda x: x)
         return played, jax.tree.map(lambda x: x[game.max_plies :], labels), counts

@@ -12,13 +12,29 @@ from azo.learning import placement
 from azo.networks import network, network_files
 from azo.training import checkpoint, config, metrics
 
+TOWER = {
+    "kind": "residual",
+    "num_blocks": 1,
+    "num_channels": 8,
+    "value_units": 8,
+    "patterns": {"has_move_counts": False},  # for tests of pattern networks
+}
 SECTIONS = {
     "game": {"name": "tictactoe"},
     "search": {"num_simulations": 4, "gumbel": {"max_considered_actions": 4}},
-    "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8},
+    "network": TOWER,
     "selfplay": {"num_games": 8, "num_plies": 4},
+    "targets": {"value": "outcome"},
     "replay": {"capacity": 128, "min_positions": 32},
-    "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2, "learning_rate": 1e-2},
+    "learner": {
+        "schedule": "constant",
+        "batch_size": 16,
+        "num_steps": 2,
+        "warmup_steps": 2,
+        "learning_rate": 1e-2,
+        "score_weight": 0.25,
+        "augment": True,
+    },
     "evaluation": {"every": 1000, "num_games": 2, "num_simulations": 2, "opponent": "random"},
     "run": {"num_iterations": 6, "num_devices": 1, "save_every": 2},
 }
@@ -26,10 +42,10 @@ SECTIONS = {
 # The same with everything switched on that carries something from one iteration to the next.
 EVERYTHING = {
     "search": {"num_simulations": 8, "gumbel": {"max_considered_actions": 4}},
-    "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8},
+    "network": TOWER,
     "selfplay": {"num_games": 8, "num_plies": 4, "explored_share": 1.0},
     "resignation": {"is_enabled": True, "played_out_share": 0.5},
-    "targets": {"value": "lambda", "average_duplicates": "same"},
+    "targets": {"value": "lambda", "trace_decay": 0.98, "average_duplicates": "same"},
     "replay": {"capacity": 256, "min_positions": 16, "window_generations": 1},
     "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2},
     "generation": {"num_games": 8, "num_samples": 32},
