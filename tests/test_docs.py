@@ -113,7 +113,7 @@ def test_paths_that_the_pages_name_exist(path):
 
 
 FILES_OF_RUNS = ("json", "jsonl", "md", "npz", "py", "toml", "txt", "jaxexport")
-OF_OTHERS = {"mctx.search", "pgx.api_test"}  # modules of azo have these names, too
+OF_OTHERS = {"mctx.search", "pgx.api_test", "azo.engines"}  # of other packages, and a logger
 
 
 @functools.cache
@@ -139,12 +139,14 @@ def _names(path):
 def _is_defined(module, name):
     """Returns whether `module.name` in backticks is something of azo, or nothing that looks so."""
     settings = setting_types.fields_of(config.Config)
+    if f"{module}.{name}" in OF_OTHERS:
+        return True
     if module == "azo":
         return hasattr(azo, name) or (REPOSITORY / "azo" / name).is_dir()
     if module == "config":  # an argument of many functions
         return name in {setting.rpartition(".")[2] for setting in settings}
     is_setting = f"{module}.{name}" in {*settings, *(x.rpartition(".")[0] for x in settings)}
-    is_other = name in FILES_OF_RUNS or f"{module}.{name}" in OF_OTHERS
+    is_other = name in FILES_OF_RUNS
     files = _modules().get(module, [])
     return not files or is_setting or is_other or any(name in _names(path) for path in files)
 

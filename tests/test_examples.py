@@ -12,6 +12,7 @@ from unittest import mock
 import jax
 import numpy as np
 import pytest
+from support import thorough
 from support.builders import random_games
 from support.fakes import fake_evaluation
 
@@ -65,8 +66,8 @@ def test_alphazero_learns_to_beat_random_moves_at_tic_tac_toe():
 AGREED = (azo.TicTacToe(), azo.Othello(4), azo.Othello(6))
 
 
-@pytest.mark.parametrize("game", AGREED, ids=lambda game: game.name)
-@pytest.mark.parametrize("num_simulations", [16, 32, 64])
+@pytest.mark.parametrize("game", thorough.after_first(AGREED), ids=lambda game: game.name)
+@pytest.mark.parametrize("num_simulations", thorough.after_first([16, 32, 64]))
 def test_the_search_of_the_example_visits_the_nodes_of_azo(game, num_simulations):
     """Early and late positions, finished games left out; the hash has no ties."""
     hashed = fake_evaluation.hashed(game)
@@ -104,6 +105,7 @@ def test_the_value_target_of_the_example_is_the_result_for_the_side_to_move():
     np.testing.assert_array_equal(alphazero.results(reward, discount), expected)
 
 
+@pytest.mark.thorough
 def test_the_examples_of_the_example_are_the_plies_of_whole_games():
     """Nothing is learned from the plies after the end of a game."""
     game = azo.TicTacToe()

@@ -257,6 +257,7 @@ def over_devices(position):
     return jax.shard_map(actions, mesh=mesh, in_specs=rows, out_specs=plies)(position)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "play",
     [

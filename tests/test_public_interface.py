@@ -54,6 +54,7 @@ def test_an_unknown_name_is_an_attribute_error():
     assert str(error.value) == "module 'azo' has no attribute 'solve'"
 
 
+@pytest.mark.thorough
 def test_the_types_reach_a_program(tmp_path):
     assert (_PACKAGE / "py.typed").exists()
     program = tmp_path / "program.py"

@@ -1,5 +1,6 @@
 """Networks and their predictions: what all kinds share, those of users too."""
 
+from collections.abc import Callable
 from typing import Any
 
 import flax.linen as nn
@@ -19,6 +20,10 @@ class Prediction:
     score_logits: jax.Array  # [M, Z] float32, of all final scores
     value: jax.Array  # [M] float32 in [-1, 1], expected result
     score: jax.Array  # [M] float32 in [-1, 1], expected score by the largest, see `mix_values`
+
+
+Apply = Callable[[jax.Array], Prediction]
+"""A function of planes `[M, rows, columns, C]`."""
 
 
 class Network(nn.Module):
@@ -51,6 +56,19 @@ class Network(nn.Module):
     def predict(self, prior_logits: jax.Array, score_logits: jax.Array) -> Prediction:
         """Returns the outputs, given logits of all actions `[M, A]` and final scores `[M, Z]`."""
         return predict(prior_logits, score_logits, self.scores)
+
+    def on_accelerator(self, variables: dict[str, Any]) -> Apply:
+        """Returns the function that evaluates planes in programs for accelerators, in play.
+
+        What it computes of the variables alone is done once, before the loops of a search.
+        """
+
+        def evaluate(planes: jax.Array) -> Prediction:
+            prediction = self.apply(variables, planes)
+            assert isinstance(prediction, Prediction)
+            return prediction
+
+        return evaluate
 
     @property
     def block_size(self) -> int:

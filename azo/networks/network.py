@@ -146,13 +146,18 @@ def evaluator(
     permutations = game.square_symmetries
     undo = inverse(game.action_symmetries)
 
-    def apply_model(planes: jax.Array) -> search_tree.Evaluation:
+    on_accelerator = model.on_accelerator(variables)
+
+    def on_cpu(planes: jax.Array) -> heads.Prediction:
         prediction = model.apply(variables, planes)
         assert isinstance(prediction, heads.Prediction)
-        return search_tree.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
+        return prediction
 
     def apply(planes: jax.Array) -> search_tree.Evaluation:
-        return convolution.apply_in_blocks(apply_model, planes, block_size=model.block_size)
+        prediction = convolution.apply_in_blocks(
+            on_cpu, planes, block_size=model.block_size, on_accelerator=on_accelerator
+        )
+        return search_tree.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
 
     def apply_moved(which: jax.Array, planes: jax.Array) -> search_tree.Evaluation:
         evaluation = apply(move_planes(permutations, which, planes))

@@ -13,13 +13,15 @@ boards of any size. ScalableAlphaZero has such heads by graph layers (arXiv:2107
 pooled features: the logit of a square sees the tower there and, by a bias, the whole board.
 
 Parameters, statistics, the residual stream and all heads are float32. `precision` may make the
-factors of the tower's 3x3 convolutions bfloat16. Channels are not padded: NVIDIA advises multiples
+factors of the tower's 3x3 convolutions bfloat16; in play on accelerators the whole tower is then
+bfloat16, see `kernels.fused_tower`. Channels are not padded: NVIDIA advises multiples
 of 8, better of 64 (docs.nvidia.com/deeplearning/performance/dl-performance-convolutional).
 
 `azo.networks.kernels` holds everything that is there for a CPU compiler only: Winograd's
 convolution, normalisation with its own gradient, and evaluation in blocks.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import flax.linen as nn
@@ -27,41 +29,73 @@ import jax
 import jax.numpy as jnp
 
 from azo.networks import heads
-from azo.networks.kernels import convolution, normalisation
+from azo.networks.kernels import convolution, fused_tower, normalisation
 
 
 class ResidualNetwork(heads.Network):
     """A residual tower with heads; build it with `network.build`."""
 
     @nn.compact
-    def __call__(self, planes: jax.Array) -> heads.Prediction:
-        """Evaluates `[M, rows, columns, C]` bool or float, see `network.planes_of`."""
+    def __call__(
+        self, planes: jax.Array, projected: Mapping[str, jax.Array] | None = None
+    ) -> heads.Prediction:
+        """Evaluates `[M, rows, columns, C]` bool or float, see `network.planes_of`.
+
+        The heads begin with `projected`, from `fused_tower.apply`, if it is given.
+        """
         config = self.config
         # Squares before examples: see `azo.networks.kernels.convolution`.
-        board = planes.astype(jnp.float32).transpose(1, 2, 0, 3)
-        if config.input == "signed_plane":
-            board = board[..., :1] - board[..., 1:]
-        x = self._tower(board)
-        logits = self._policy_logits(board, x)
-        v = self._projected(x, config.value_channels, "value_projection")
+        board = self._input(planes).transpose(1, 2, 0, 3)
+        if projected is None:
+            x = self._tower(board)
+            projected = {name: self._projected(x, n, name) for name, n in self._widths().items()}
+        logits = self._policy_logits(board, projected)
+        v = projected["value_projection"]
         of_board = pooled_features(v) if config.heads == "pooled" else _flat(v)
         hidden = self._hidden(of_board, config.value_units, "value_hidden")
         score_logits = heads.small_output(hidden, len(self.scores), "score_output")
         return self.predict(logits, score_logits)
+
+    def on_accelerator(self, variables: dict[str, Any]) -> heads.Apply:
+        """See `heads.Network.on_accelerator`; the tower is that of `kernels.fused_tower`."""
+        config = self.config
+        if self.is_training or config.normalisation != "none" or config.precision == "float32":
+            return super().on_accelerator(variables)
+        num_blocks = len(config.block_channels) or config.num_blocks
+        tower = fused_tower.prepare(variables["params"], num_blocks, [*self._widths()])
+
+        def evaluate(planes: jax.Array) -> heads.Prediction:
+            projected = fused_tower.apply(tower, self._input(planes))
+            prediction = self.apply(variables, planes, projected)
+            assert isinstance(prediction, heads.Prediction)
+            return prediction
+
+        return evaluate
+
+    def _input(self, planes: jax.Array) -> jax.Array:
+        board = planes.astype(jnp.float32)
+        return board[..., :1] - board[..., 1:] if self.config.input == "signed_plane" else board
 
     @property
     def block_size(self) -> int:
         """Positions that a core evaluates at a time, see `kernels`."""
         return convolution.block_size(self.config.num_channels)
 
-    def _policy_logits(self, board: jax.Array, x: jax.Array) -> jax.Array:
+    def _widths(self) -> dict[str, int]:
+        """Returns the channels of the projections with which the heads begin, by their names."""
+        config, widths = self.config, {}
+        if config.policy_network != "mlp":
+            widths["policy_projection"] = config.policy_channels
+        return widths | {"value_projection": config.value_channels}
+
+    def _policy_logits(self, board: jax.Array, projected: Mapping[str, jax.Array]) -> jax.Array:
         config, is_pooled = self.config, self.config.heads == "pooled"
         if config.policy_network == "mlp":
             p = _flat(board)
             for layer, units in enumerate(config.policy_mlp_units):
                 p = self._hidden(p, units, f"policy_mlp{layer}")
         else:
-            p = self._projected(x, config.policy_channels, "policy_projection")
+            p = projected["policy_projection"]
             p = nn.relu(PooledBias(name="policy_pooled")(p)) if is_pooled else _flat(p)
             if config.policy_units:
                 p = self._hidden(p, config.policy_units, "policy_hidden")

@@ -102,6 +102,7 @@ def test_help_is_a_page_of_what_people_set_with_the_defaults_of_the_recipe(
     assert page[-1] == f"azo train --help-all explains all {len(fields)} settings."
 
 
+@pytest.mark.thorough
 def test_the_page_is_as_wide_as_a_terminal():
     """A terminal tells its width itself, without the environment."""
     program = "import sys; from azo.cli import train; train.load(['--help'])"

@@ -45,6 +45,7 @@ def test_python_m_azo_train_is_azo_train():
     assert shown.stderr == "--run.seed: not a whole number: 'x'\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["train", "supervise"])
 def test_a_terminal_shows_that_a_command_is_being_imported(tmp_path, name):
     words = [sys.executable, "-P", "-m", "azo", name, "--absent", "x"]

@@ -90,6 +90,7 @@ def test_what_a_section_of_a_file_leaves_out_is_as_without_the_file(tmp_path):
     assert settings == expected
 
 
+@pytest.mark.thorough
 def test_stopping_early_keeps_the_network_so_far(tmp_path):
     settings = supervise.load([str(flag) for flag in ("--folder", tmp_path / "run", *RANDOM)])
     game = registry.make(settings.game)

@@ -203,6 +203,7 @@ def _lines(size, seed):
     return start, lines
 
 
+@pytest.mark.thorough
 def test_every_reason_is_true(monkeypatch):
     monkeypatch.setattr(reasons, "_MOST", 100)
     monkeypatch.setattr(reasons, "_ENOUGH", 100)

@@ -121,6 +121,7 @@ def test_wrong_arguments_are_named():
         call(root, recurrent_fn, num_simulation=4)
 
 
+@pytest.mark.thorough
 def test_the_program_of_the_page_runs(capsys):
     section = _PAGE.read_text().split("## The search with mctx's signature")[1].split("\n## ")[0]
     exec(re.search(r"```python\n(.*?)```", section, re.DOTALL)[1], {})
@@ -178,6 +179,7 @@ assert isinstance(policy_output, mctx.PolicyOutput)
 """
 
 
+@pytest.mark.thorough
 def test_an_example_of_mctx_runs_with_its_import_changed():
     ours, theirs = {}, {}
     exec(_EXAMPLE, theirs)

@@ -39,6 +39,7 @@ def draw(random, mask, illegal_share):
     )
 
 
+@pytest.mark.thorough
 def test_all_fields_are_those_of_pgx(thorough_compilation):
     """Also after illegal actions, passes and the end."""
     (init, step), (our_init, our_step) = map(program, (pgx.make("othello"), compat.make("othello")))
@@ -65,6 +66,7 @@ def test_all_fields_are_those_of_pgx(thorough_compilation):
     assert min(seen.values()) > 10, seen
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_pgx_s_check_of_environments_passes(size, monkeypatch):
     monkeypatch.setattr(azo_for_pgx.API_TEST, "act_randomly", azo_for_pgx.act_randomly)

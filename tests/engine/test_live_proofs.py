@@ -33,6 +33,7 @@ def endings(game, num_empties):
             yield live.board
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("score_share", [0, 0.5])
 @pytest.mark.parametrize(
     ("size", "num_empties", "is_reversed", "num_leaves", "exact_empties"),

@@ -45,6 +45,7 @@ def searched(game, config, num_simulations):
     return search
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("size", "plies", "score_share"),
     [

@@ -34,6 +34,7 @@ def _chances(engine, board, rating):
     return {action: chance for action, (chance,) in engine.chances([rating]).items()}
 
 
+@pytest.mark.thorough
 def test_moves_are_drawn_by_their_chances(engine, boards):
     board = boards[30]
     chances = _chances(engine, board, 1800)
@@ -47,6 +48,7 @@ def test_moves_are_drawn_by_their_chances(engine, boards):
         assert abs(drawn[action] - 1000 * chance) < 5 * deviation + 1
 
 
+@pytest.mark.thorough
 def test_a_higher_rating_loses_fewer_discs(engine, boards):
     means = []
     for rating in (1400, 1600, 1800, 2000, 2200, 2400):

@@ -27,6 +27,7 @@ def zeros(path, head=b"", *, wbits=31, megabytes=200):
     return path
 
 
+@pytest.mark.thorough
 def test_small_files_that_unpack_to_much_are_refused_without_unpacking_them(tmp_path, capsys):
     book = zeros(tmp_path / "zeros.book", b"azo opening book 3\n", wbits=15)
     names = ("zeros.obf.gz", "zeros.wtb.gz", "zeros.csv.gz")

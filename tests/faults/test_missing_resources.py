@@ -46,6 +46,7 @@ def test_without_threads_a_command_is_refused(tmp_path, command):
     assert line.startswith("cannot start a thread or a process: raise the number")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("command", "number"), [(COMMANDS[0], 12), (COMMANDS[4], 12)])
 def test_with_few_open_files_a_command_is_refused(tmp_path, command, number):
     words = ["sh", "-c", f'ulimit -n {number}; exec "$@"', "sh", *commands.azo(*command.split())]

@@ -100,6 +100,7 @@ def test_a_collapsed_policy_or_a_stuck_value_is_a_warning():
     assert warnings(value_mean=np.nan, value_deviation=np.nan, prior_entropy=np.nan) == set()
 
 
+@pytest.mark.thorough
 def test_a_warning_is_shown_once_and_written_to_the_metrics(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(console, "_COLLAPSED_ENTROPY", 100.0)
     assert commands.run(*tiny_run.train(tmp_path, "--run.num-iterations", 3)) == 0

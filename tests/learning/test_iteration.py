@@ -36,6 +36,7 @@ def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
     assert not [event for event in work if "trace" in event or "compile" in event]
 
 
+@pytest.mark.thorough
 def test_a_state_of_another_type_is_refused_and_forgotten_programs_are_compiled_again():
     iterate = tiny_run.iteration(1)
     state, _ = iterate(tiny_run.begin(1), 0.0)

@@ -100,6 +100,7 @@ def learned(config, num_devices, sample):
     return jax.device_get(jax.jit(run)(some_examples.finished()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("optimiser", ["adamw", pytest.param("muon", marks=pytest.mark.slow)])
 def test_a_few_positions_are_learned_by_heart(optimiser):
     def draw(some, key):
@@ -122,6 +123,7 @@ def test_a_few_positions_are_learned_by_heart(optimiser):
     assert mean.score < 0.4
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 def test_a_batch_spread_over_eight_devices_gives_the_same_steps():
     def all_of_them(some, key):

@@ -14,6 +14,7 @@ from azo.games import othello
 from azo.networks import pattern_network, pattern_tables
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_counts_are_those_of_the_position_after_each_move(size):
     game = othello.Othello(size)

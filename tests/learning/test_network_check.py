@@ -100,6 +100,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("broken", MUTANTS)
 def test_a_broken_promise_is_named(broken):
     with pytest.raises(ValueError, match=f"network: .*{broken}"):

@@ -147,6 +147,7 @@ def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network():
     assert (averaged.size, averaged.next_row) == (buffer.size, buffer.next_row)
 
 
+@pytest.mark.thorough
 def test_explored_positions_enter_with_the_values_of_the_search():
     buffer = add_numbers(replay.empty_buffer(GAME, 12), range(4))
     number = jnp.arange(6)

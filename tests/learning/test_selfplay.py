@@ -18,6 +18,7 @@ def packed(position):
     return np.asarray(GAME.pack(position))
 
 
+@pytest.mark.thorough
 def test_games_begin_spread_over_their_length_and_none_is_over():
     before, _, _ = flat_games.played()
     assert not np.asarray(GAME.is_over(before.position)).any()

@@ -67,6 +67,7 @@ def games_of(games):
         yield np.asarray(plies.raw_value[rows, 0], float), outcome, b != RESIGNED and board
 
 
+@pytest.mark.thorough
 def test_results_lengths_and_errors_of_values_are_those_of_numpy(games, figures):
     _, lengths, _ = games
     metrics, _ = figures

@@ -24,6 +24,7 @@ def boards_of(games, b):
     yield board
 
 
+@pytest.mark.thorough
 def test_every_ply_learns_the_end_as_its_mover_sees_it():
     games = random_games.play(GAME, NUM_GAMES, seed=4)
     lengths = games.is_over.argmax(axis=0)
@@ -65,6 +66,7 @@ def test_every_ply_learns_the_end_as_its_mover_sees_it():
     assert (np.asarray(plies.action) == 16).any()  # some games have passes
 
 
+@pytest.mark.thorough
 def test_only_plies_of_decided_games_are_ready_and_each_once():
     discount = [[-1], [-1], [0], [-1], [-1], [-1], [0], [-1]]
     plies = made_plies.make(GAME, (8, 1), discount=discount, action=np.arange(8)[:, None])

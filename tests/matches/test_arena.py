@@ -54,6 +54,7 @@ def recorded(game, first, second, *, seed=0, **settings):
     return arena.play_games(game, first, second, jax.random.key(seed), **settings)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("game", "opening_plies"), [(OTHELLO4, 2), (OTHELLO6, 3), (TIC_TAC_TOE, 2)]
 )
@@ -66,6 +67,7 @@ def test_exchanging_the_players_exchanges_wins_and_losses(game, opening_plies):
     assert result.flipped.counts == mirrored.counts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("size", "is_reversed", "opening_plies"), [(4, True, 0), (4, False, 3), (6, False, 4)]
 )
@@ -140,6 +142,7 @@ def against(engine):
     return match(game, greedy, engine, num_games=4, opening_plies=8)
 
 
+@pytest.mark.thorough
 def test_a_match_with_an_engine_can_be_repeated_and_the_engine_loses_where_it_fails():
     result = against(fake_engine("play"))
     assert (result.num_games, sum(result.pair_scores)) == (4, 2)

@@ -24,6 +24,7 @@ def small(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_every_pair_plays_every_opening_with_both_colours(small):
     games = game_log.mend(small / "games" / tournament_runner.GAMES, 4)
     names = ("random", "greedy", "rollouts")

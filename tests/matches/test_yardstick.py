@@ -12,6 +12,7 @@ from azo.solver.host import endgame
 SIZES = (6, 8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", SIZES)
 def test_openings_are_legal_and_lead_to_different_positions(size):
     game = othello.Othello(size)

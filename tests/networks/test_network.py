@@ -40,6 +40,7 @@ def test_value_and_score_are_means_over_the_chances_of_all_final_scores():
     np.testing.assert_allclose(prediction.score, (chance * scores).sum(-1) / 16, atol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_games", [65, 200])
 def test_a_batch_larger_than_the_cache_is_evaluated_as_a_whole_one(num_games):
     game = GAMES[1]
@@ -67,6 +68,7 @@ def test_planes_of_moves_are_the_legal_moves_of_both_sides(game):
 POOLED = TINY.model_copy(update={"heads": "pooled", "policy_units": 3, "normalisation": "none"})
 
 
+@pytest.mark.thorough
 def test_a_network_for_4x4_gives_the_same_policy_features_on_6x6():
     small, large = GAMES[:2]
     rng = np.random.default_rng(0)

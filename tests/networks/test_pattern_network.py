@@ -43,6 +43,7 @@ def predicted(game, config, variables, position):
     return predict(network.build(game, config), variables, planes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("game", [FOUR, othello.Othello(6), tictactoe.TicTacToe()], ids=str)
 def test_logits_are_sums_of_the_entries_of_all_images_on_a_square(game):
     variables, position = seasoned(game), positions(game, 3)
@@ -62,6 +63,7 @@ def test_logits_are_sums_of_the_entries_of_all_images_on_a_square(game):
     np.testing.assert_array_equal(logits, expected)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [SHAPE, COUNTS], ids=["layers", "counts"])
 @pytest.mark.parametrize("game", [FOUR, othello.Othello(8)], ids=str)
 def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
@@ -80,6 +82,7 @@ def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
             np.testing.assert_array_equal(seen.score_logits, plain.score_logits)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["small", "logistello"])
 def test_the_folded_network_is_the_same_function_with_half_of_the_images(name):
     game, config = othello.Othello(6), configured(COUNTS.model_copy(update={"set": name}))

@@ -78,6 +78,7 @@ def outside(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_without_azo_the_program_says_what_azos_network_says(outside, name):
     logits, value = expected(name, CASES[name][1])

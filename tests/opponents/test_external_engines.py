@@ -77,6 +77,7 @@ def test_a_killed_engine_leaves_no_process_behind(tmp_path):
         assert _ends(group)
 
 
+@pytest.mark.thorough
 def test_a_killed_process_leaves_no_engine_behind(tmp_path):
     script = (
         "from support.fakes import fake_engines\n"

@@ -42,6 +42,7 @@ def folders(monkeypatch, tmp_path):
     return loaded
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "game",
     [pytest.param(OTHELLO4, marks=pytest.mark.slow), TIC_TAC_TOE],

@@ -100,6 +100,7 @@ def use(how, part, x):
     return x + USES[how](part)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", USES)
 def test_a_class_that_is_defined_again_is_another_one(how, notebook):
     assert use(how, notebook(1).Part(), 0) == 1
@@ -240,6 +241,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_of_azo_notice_a_method_that_is_replaced(name, monkeypatch):
     method, run = PROGRAMS[name]

@@ -50,6 +50,7 @@ def _assert_is_node(tree, packed, got, index, row, node):
     np.testing.assert_allclose(got.policy[index], shares / shares.sum(), atol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("game", "algorithm", "num_leaves"),
     [

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
+from support import thorough
 from support.builders import random_games, tiny_run
 from support.drivers import commands
 from support.fakes import fake_evaluation
@@ -36,9 +37,9 @@ def visits_of_azo(game, result):
     return spread[:, :-1]
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+@pytest.mark.parametrize("game", thorough.after_first(GAMES), ids=lambda game: game.name)
 @pytest.mark.parametrize("algorithm", ["gumbel", "puct", "puct_over_visits"])
-@pytest.mark.parametrize("num_simulations", [7, 32])
+@pytest.mark.parametrize("num_simulations", thorough.after_first([7, 32]))
 def test_visits_policies_and_moves_are_those_of_azo(game, algorithm, num_simulations):
     early, late = (random_games.positions(game, plies) for plies in (1, 5))
     position = jax.tree.map(lambda *x: np.concatenate(x), early, late)
@@ -54,6 +55,7 @@ def test_visits_policies_and_moves_are_those_of_azo(game, algorithm, num_simulat
         np.testing.assert_allclose(one, other, atol=2e-5, err_msg=name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
 def test_the_score_is_searched_too(algorithm):
     game = azo.Othello(4)
@@ -103,6 +105,7 @@ def test_what_mctx_lacks_is_refused_in_one_line(settings, message):
         azo.SearchConfig(backend="mctx", **settings)
 
 
+@pytest.mark.thorough
 def test_a_run_learns_by_the_search_of_mctx(tmp_path, capsys):
     search = {"backend": "mctx", "has_proofs": False}
     words = tiny_run.train(tmp_path, search={**tiny_run.SECTIONS["search"], **search})

@@ -35,6 +35,7 @@ def test_the_mean_of_random_games_is_the_exact_expectation(board):
     assert abs(value.mean() - expected) <= 4 * error, (value.mean(), expected, error)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "settings",
     [pytest.param({"algorithm": "puct"}, marks=pytest.mark.slow), _GUMBEL],

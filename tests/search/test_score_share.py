@@ -22,6 +22,7 @@ def test_a_value_is_the_result_and_a_share_of_the_score():
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("algorithm", "has_proofs"), [("puct", False), ("gumbel", True)])
 def test_finished_games_are_worth_their_score_and_no_value_leaves_its_bounds(algorithm, has_proofs):
     config = improvement.SearchConfig(

@@ -120,6 +120,7 @@ def test_a_patched_function_of_azo_is_used_and_an_unpatched_one_again(train, mon
     assert not calls
 
 
+@pytest.mark.thorough
 def test_a_patched_method_of_a_network_is_used(train, monkeypatch):
     train()
     calls, original = [], heads.predict

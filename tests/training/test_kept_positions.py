@@ -48,6 +48,7 @@ def used(buffer):
     ]
 
 
+@pytest.mark.thorough
 def test_each_position_is_read_once_from_all_rings(saved):
     run, early, late = saved
     assert set(used(early)) & set(used(late))  # the replays overlap
@@ -72,6 +73,7 @@ def test_whole_iterations_are_held_out(run):
     np.testing.assert_array_equal(held_out.action, held_out.policy.argmax(axis=1))
 
 
+@pytest.mark.thorough
 def test_a_network_learns_from_runs(run, tmp_path, capsys):
     other = shutil.copytree(run, tmp_path / "other")
     flags = [run, other, "--source", "runs", "--start", run, "--folder", tmp_path / "pooled"]

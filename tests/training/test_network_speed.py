@@ -65,6 +65,7 @@ def measured(monkeypatch):
     return arrange
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("in_loop", "times"), [(0.0202, "4"), (0.1264, "25")])
 def test_a_network_that_is_slow_in_a_loop_gets_one_line(measured, in_loop, times):
     calls = measured(in_loop, 0.005)

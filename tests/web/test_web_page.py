@@ -191,6 +191,7 @@ def test_a_move_that_was_taken_back_is_replaced_even_after_a_reload(visit):
     visit.wait_until("document.querySelector('#moves > li > button').textContent.endsWith('c2')")
 
 
+@pytest.mark.thorough
 def test_variations_do_not_end_the_analysis_of_the_game(open_page, port):
     moves = notation.transcript(slow_board.random_game(8, seed=2)[1], 8, has_passes=True)
     visit = open_page(port, f"#{moves}", size="notebook")

@@ -207,14 +207,17 @@ def _tile_size(rows: int, columns: int) -> int:
 
 
 def apply_in_blocks(
-    function: Callable[[jax.Array], Output], planes: jax.Array, *, block_size: int
+    function: Callable[[jax.Array], Output],
+    planes: jax.Array,
+    *,
+    block_size: int,
+    on_accelerator: Callable[[jax.Array], Output],
 ) -> Output:
     """Returns `function(planes)`, on the CPU in blocks of positions that fit a core's cache.
 
-    It maps planes `[M, ...]` to a pytree of arrays `[M, ...]`, position by position.
+    Both functions map planes `[M, ...]` to a pytree of arrays `[M, ...]`, position by position;
+    programs for accelerators use the second.
     """
-    if planes.shape[0] <= block_size:
-        return function(planes)
 
     def in_blocks(planes: jax.Array) -> Output:
         batch = planes.shape[0]
@@ -226,7 +229,8 @@ def apply_in_blocks(
         output = jax.lax.map(function, blocks)
         return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:batch], output)
 
-    return jax.lax.platform_dependent(planes, cpu=in_blocks, default=function)
+    on_cpu = function if planes.shape[0] <= block_size else in_blocks
+    return jax.lax.platform_dependent(planes, cpu=on_cpu, default=on_accelerator)
 
 
 def block_size(num_channels: int) -> int:

@@ -34,6 +34,7 @@ def lines_of(game):
     return position, is_wanted, lines
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_reversed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_lines_hold_exact_results_and_all_best_moves_down_to_the_end(is_reversed):
     game = othello.Othello(4, is_reversed)
@@ -75,6 +76,7 @@ def test_lines_hold_exact_results_and_all_best_moves_down_to_the_end(is_reversed
     assert num_passes > 0
 
 
+@pytest.mark.thorough
 def test_among_best_moves_each_is_played_by_some_line():
     position, _, lines = lines_of(FOUR)
     several = (lines.policy[0] > 0).sum(axis=-1) > 1

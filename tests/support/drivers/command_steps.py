@@ -204,6 +204,7 @@ STEPS = (
         "tournament cup.toml --num-games 2",
         r"\| 3 \w+ \| \d/\d/\d \| \d/\d/\d \| \|",
     ),
+    Step("queue ablation --table", r"\| sims-100 \| .* \| 0 of 3 \|"),
     *(
         once(
             f"tournament {flags}",

@@ -1,0 +1,234 @@
+"""Compiles azo's programs for accelerators that are not there, and shows what came out.
+
+    make accelerators                                     both environments, all targets
+    python -m benchmarks.accelerators h100 --out FOLDER   one target, in its environment
+    python -m benchmarks.accelerators --out FOLDER --page docs/devices.md
+
+The last form writes the tables of all targets in FOLDER into the page. Figures are "compiled" (they
+stand in the program), "estimated by the compiler" (cycles of a TPU) or "calculated" (by `cost`).
+"""
+
+import json
+import pathlib
+import re
+import sys
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import pydantic
+import tyro
+
+from azo.cli import command_line
+from benchmarks.accelerators import cost, hlo, targets
+
+SEARCHES = ("azo", "mctx", "Pgx")
+SIZES = (512, 2048, 16384)
+NUM_GAMES, NUM_SIMULATIONS = 2048, 32
+
+
+class Flags(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Compiles azo's programs for accelerators that are not there."""
+
+    target: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="TARGET")] = ""
+    """What to compile for; without it the tables are written."""
+    out: pathlib.Path = pathlib.Path("runs/accelerators")
+    """Folder of the results."""
+    config: str = "azo8-gpu"
+    """Settings file of the whole iteration."""
+    parts: tuple[str, ...] = ("search", "iteration")
+    """What to compile: search, iteration, or both."""
+    networks: tuple[str, ...] = ("8x128", "5x128", "patterns")
+    """Networks of the searches."""
+    page: pathlib.Path | None = None
+    """Page whose tables are replaced."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Compiles for a target, or writes the tables; returns the exit code."""
+    flags = command_line.parse(
+        Flags, argv, prog="python -m benchmarks.accelerators", description=__doc__
+    )
+    if flags.target:
+        for name, figures in _compile(flags):
+            flags.out.mkdir(parents=True, exist_ok=True)
+            (flags.out / f"{flags.target}-{name}.json").write_text(json.dumps(figures, indent=1))
+            print(flags.target, name, json.dumps(figures), flush=True)
+        return 0
+    results = {path.stem: json.loads(path.read_text()) for path in flags.out.glob("*.json")}
+    lines = tables(results)
+    print("\n".join(lines))
+    if flags.page is not None:
+        _write(flags.page, lines)
+    return 0
+
+
+def _compile(flags: Flags) -> Any:
+    if flags.target not in targets.TARGETS:
+        raise ValueError(f"no target {flags.target!r}: there are {', '.join(targets.TARGETS)}")
+    target = targets.TARGETS[flags.target]
+    targets.prepare(target)
+    from azo.learning import run_state
+    from azo.settings import shipped_files
+    from azo.training import config
+    from benchmarks.accelerators import programs
+
+    mesh = targets.mesh(target, run_state.AXIS)
+    if "search" in flags.parts and target.num_devices == 1:
+        for name in flags.networks:
+            for by in SEARCHES if name == "8x128" else ("azo",):
+                lowered = programs.search(
+                    by, mesh, programs.TOWERS[name],
+                    num_games=NUM_GAMES, num_simulations=NUM_SIMULATIONS,
+                )  # fmt: skip
+                program, figures = _compiled(lowered)
+                yield f"search-{name}-{by}", figures | _of_search(program, target)
+    if "iteration" in flags.parts:
+        settings = config.load_file(shipped_files.CONFIGS / f"{flags.config}.toml")
+        program, figures = _compiled(programs.whole(settings, mesh))
+        yield f"iteration-{flags.config}", figures | _of_iteration(program, settings)
+
+
+def _compiled(lowered: Any) -> tuple[hlo.Loop, dict[str, Any]]:
+    begin = time.perf_counter()
+    compiled = lowered.compile()
+    memory = compiled.memory_analysis()
+    return hlo.read(compiled.as_text()), {
+        "compile_seconds": round(time.perf_counter() - begin),
+        "argument_mib": memory.argument_size_in_bytes >> 20,
+        "temporary_mib": memory.temp_size_in_bytes >> 20,
+        "code_mib": memory.generated_code_size_in_bytes >> 20,
+    }
+
+
+def _of_search(program: hlo.Loop, target: targets.Target) -> dict[str, Any]:
+    simulation = _largest(program, NUM_SIMULATIONS)
+    inner = {loop.path: loop for loop in simulation.loops if loop.turns is None}
+    # mctx descends and backs up in loops of its own names.
+    levels = list(inner.values())
+    speeds = {}
+    for size in SIZES if not target.hertz else (NUM_GAMES,):
+        scale = size / NUM_GAMES
+        whole = cost.seconds(simulation, target, scale)
+        network = cost.seconds(simulation, target, scale, "evaluation")
+        speeds[size] = {"per_second": round(size / whole), "network_share": network / whole}
+    return {
+        "kernels": len(simulation.kernels()),
+        "network_kernels": len(simulation.kernels("evaluation")),
+        "level_kernels": [len(loop.kernels()) for loop in levels],
+        "level_cycles": [loop.cycles() for loop in levels],
+        "host_reads": simulation.num_host_reads(),
+        "mib_moved": sum(x.num_bytes for x in simulation.kernels()) >> 20,
+        "cycles": simulation.cycles(),
+        "network_cycles": simulation.cycles("evaluation"),
+        "speeds": speeds,
+    }
+
+
+def _of_iteration(program: hlo.Loop, settings: Any) -> dict[str, Any]:
+    simulation = _largest(program, settings.search.num_simulations)
+    step = _largest(program, settings.learner.num_steps)
+    collectives = [x for x in step.kernels() if x.kind in hlo.COLLECTIVES]
+    solver = [
+        loop
+        for outer in program.walk()
+        for loop in outer.loops
+        if outer.turns is None and loop.turns is None
+    ]
+    return {
+        "simulation_kernels": len(simulation.kernels()),
+        "simulation_reads": simulation.num_host_reads(),
+        "simulation_cycles": simulation.cycles(),
+        "step_kernels": len(step.kernels()),
+        "step_cycles": step.cycles(),
+        "step_collectives": len(collectives),
+        "solver_kernels": [len(loop.kernels()) for loop in solver],
+        "solver_cycles": [loop.cycles() for loop in solver],
+    }
+
+
+def _largest(program: hlo.Loop, turns: int) -> hlo.Loop:
+    """Returns the loop with so many turns that has the most kernels."""
+    found = [loop for loop in program.walk() if loop.turns == turns]
+    return max(found, key=lambda loop: len(loop.kernels()))
+
+
+def tables(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Returns the tables of results, by the names of their files, as Markdown."""
+    searches, speeds, iterations = [], [], []
+    for name, x in sorted(results.items()):
+        target, kind, *rest = name.split("-", 2)
+        if kind == "search":
+            network, by = rest[0].rsplit("-", 1)
+            searches.append(
+                f"| {target} | {by}, {network} | {x['network_kernels']} |"
+                f" {x['kernels'] - x['network_kernels']} |"
+                f" {', '.join(map(str, x['level_kernels'])) or '-'} | {x['host_reads']} |"
+                f" {x['mib_moved']:,} | {_number(x['network_cycles'])} |"
+                f" {_number(x['cycles'] - x['network_cycles'])} |"
+                f" {', '.join(map(_number, x['level_cycles'])) or '-'} |"
+                f" {x['compile_seconds']} |"
+            )
+            for size, speed in x["speeds"].items():
+                speeds.append(
+                    f"| {target} | {by}, {network} | {int(size):,} |"
+                    f" {_rounded(speed['per_second'])} |"
+                    f" {speed['network_share']:.0%} |"
+                )
+        else:
+            iterations.append(
+                f"| {target} | {rest[0]} | {x['compile_seconds']} | {x['argument_mib']:,} |"
+                f" {x['temporary_mib']:,} | {x['code_mib']:,} | {x['simulation_kernels']} |"
+                f" {x['step_kernels']} | {x['step_collectives']} |"
+                f" {', '.join(map(str, x['solver_kernels'])) or '-'} |"
+            )
+    return [
+        f"One simulation of {NUM_GAMES:,} games, {NUM_SIMULATIONS} simulations, Gumbel. Kernels and"
+        " bytes are compiled; cycles are estimated by the compiler. A level is one turn of a loop"
+        " whose turns the data decide; on CUDA the host reads its condition.",
+        "",
+        "| target | search, network | kernels of the network | other kernels | kernels per level |"
+        " host reads besides levels | MiB moved | cycles of the network | other cycles |"
+        " cycles per level | compiled in s |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *searches,
+        "",
+        f"Simulations per second, calculated: launches {cost.LAUNCH_SECONDS * 1e6:g} us, host reads"
+        f" {cost.HOST_READ_SECONDS * 1e6:g} us, {cost.NUM_LEVELS} levels, published bandwidth and"
+        " peak; on a TPU the compiler's cycles at the published clock.",
+        "",
+        "| target | search, network | games | simulations per second | share of the network |",
+        "| --- | --- | ---: | ---: | ---: |",
+        *speeds,
+        "",
+        "The whole iteration, compiled:",
+        "",
+        "| target | settings | compiled in s | arguments MiB | temporary MiB | code MiB |"
+        " kernels per simulation | per learning step | collectives per learning step |"
+        " per step of the solver |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *iterations,
+        "",
+    ]
+
+
+def _rounded(x: float) -> str:
+    """Returns a number of three digits, since a model has no more."""
+    return f"{float(f'{x:.3g}'):,.0f}"
+
+
+def _number(x: int) -> str:
+    return f"{x:,}" if x else "-"
+
+
+def _write(page: pathlib.Path, lines: list[str]) -> None:
+    text = page.read_text()
+    begin, end = "<!-- accelerators: begin -->", "<!-- accelerators: end -->"
+    if begin not in text or end not in text:
+        raise ValueError(f"{page} has no marks {begin} and {end}")
+    body = "\n".join([begin, "", *lines, end])
+    page.write_text(re.sub(f"{begin}.*{end}", lambda _: body, text, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    sys.exit(command_line.run_main(main))

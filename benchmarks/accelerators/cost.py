@@ -1,0 +1,44 @@
+"""A model of time for compiled programs, by published figures.
+
+A kernel takes as long as the longest of its launch, its bytes at the memory's bandwidth, and its
+products at the peak of the matrix units. Nothing overlaps. The host takes a fixed time for each
+choice that it reads. On a TPU the compiler's own cycles are divided by the clock.
+
+These are calculated figures. Nothing here was measured.
+"""
+
+from benchmarks.accelerators import hlo, targets
+
+LAUNCH_SECONDS = 2.5e-6
+HOST_READ_SECONDS = 10e-6
+NUM_LEVELS = 8  # of the longest path down a tree, with 32 to 64 simulations
+TURNS = {"descent": NUM_LEVELS, "proofs": 3}  # of loops whose turns the data decide
+
+
+def seconds(
+    loop: hlo.Loop, target: targets.Target, scale: float = 1.0, scope: str | None = None
+) -> float:
+    """Returns the seconds of one turn, with the loops inside, for `scale` times the games.
+
+    Of `scope` only, if one is given; host reads belong to no scope. Branches count as not taken.
+    """
+    if target.hertz:
+        total = loop.cycles(scope) / target.hertz
+    else:
+        total = sum(_kernel_seconds(x, target, scale) for x in loop.kernels(scope))
+        total += HOST_READ_SECONDS * len(loop.branches) * (scope is None)
+    for inner in loop.loops:
+        turns = inner.turns or _turns(inner)
+        total += turns * seconds(inner, target, scale, scope)
+        if inner.turns is None and scope is None and not target.hertz:
+            total += turns * HOST_READ_SECONDS
+    return total
+
+
+def _turns(loop: hlo.Loop) -> int:
+    return next((turns for part, turns in TURNS.items() if f"/{part}/" in f"{loop.path}/"), 1)
+
+
+def _kernel_seconds(operation: hlo.Operation, target: targets.Target, scale: float) -> float:
+    memory = operation.num_bytes / target.bytes_per_second
+    return max(LAUNCH_SECONDS, scale * memory, scale * operation.flops / target.flops)
