@@ -5,13 +5,14 @@ EXTRAS ?=
 ARGS ?=
 BIN := $(VENV)/bin
 LOCK ?=
+TARGETS ?=
 RECORD ?= runs/record-$(shell date +%Y%m%d-%H%M%S)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOWEST := $(VENV)-lowest/bin
 # With a restart, --dist loadfile waits for ever after the crash of a worker.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: help train record test test-all faults lowest lock signature bench lint types format clean
+.PHONY: help train record test test-all faults lowest lock signature bench accelerators lint types format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,7 +25,8 @@ help:
 	@echo "make lock    renew requirements.lock, the versions of CI (make LOCK=requirements.lock test installs them)"
 	@echo "make signature  compare the behaviour of self-play and learning with the stored numbers"
 	@echo "make bench   measure speed and memory against others, into benchmarks/README.md (ARGS=\"--preset gpu\")"
-	@echo "make lint    ruff check and ruff format --check; make format mends"
+	@echo "make accelerators  compile for an H100 and for TPUs without one: docs/devices.md (TARGETS=\"h100 v5e\")"
+	@echo "make lint    ruff check and ruff format --check; make format fixes"
 	@echo "make types   mypy azo"
 	@echo "make clean   remove $(VENV) and caches, not runs"
 
@@ -82,6 +84,10 @@ signature: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-run$(EXTRAS) $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.all $(ARGS)
+
+# Half an hour on two cores; it downloads XLA's compilers for CUDA and for TPUs, 0.5 GB.
+accelerators:
+	scripts/accelerators.sh $(TARGETS)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
