@@ -35,6 +35,12 @@ def as_flag(name: str, value: Any) -> str:
     return f"--{flag} {text(value)}".strip()
 
 
+def is_table(value: Any) -> bool:
+    """Returns whether a setting holds tables of TOML, which no flag can give."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    return any(isinstance(part, pydantic.BaseModel | Mapping) for part in parts)
+
+
 def as_name(name: str, value: Any) -> str:
     """Returns a setting by its full name, as in Python."""
     return f"{name} = {value!r}"

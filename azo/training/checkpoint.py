@@ -102,7 +102,7 @@ class Checkpoints(contextlib.ExitStack):
             if value != begun and is_fixed:
                 raise ValueError(
                     f"{self.folder}: cannot resume: {name} is {value}, but the run was begun with"
-                    f" {begun}. Give {typed_settings.as_flag(name, begun)}, or another --run.folder"
+                    f" {begun}. {_remedy(name, value, begun)}, or give another --run.folder"
                 )
 
     def save(
@@ -262,6 +262,13 @@ def by_saved_names(state: run_state.RunState) -> dict[str, Any]:
         return _SAVED_NAMES.get(start, "") + name.removeprefix(start)
 
     return {saved(name): x for name, x in network_files.named(state).items()}
+
+
+def _remedy(name: str, value: Any, begun: Any) -> str:
+    """Returns what a user can do to resume with the setting with which a run was begun."""
+    if typed_settings.is_table(value) or typed_settings.is_table(begun):
+        return f"Name a --config file whose {name} is that of the run's {exported_network.SETTINGS}"
+    return f"Give {typed_settings.as_flag(name, begun)}"
 
 
 def _with_bits(state: run_state.RunState) -> run_state.RunState:

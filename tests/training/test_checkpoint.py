@@ -13,7 +13,7 @@ from support.drivers.refusals import message_of
 from support.faults import damage
 
 import azo
-from azo.learning import run_state
+from azo.learning import generations, run_state
 from azo.networks import checkpoint_folder, network_files
 from azo.storage import files
 from azo.training import checkpoint
@@ -113,8 +113,20 @@ def test_a_run_may_be_lengthened_and_evaluated_otherwise_but_keeps_its_recipe(
     other = changed(settings, "search", num_simulations=7)
     assert message_of(checkpoints.check_resumable, other) == (
         f"{tmp_path}: cannot resume: search.num_simulations is 7, but the run was begun with 4."
-        " Give --search.num-simulations 4, or another --run.folder"
+        " Give --search.num-simulations 4, or give another --run.folder"
     )
+
+
+def test_what_no_flag_can_give_is_left_to_a_file(tmp_path, checkpoints, settings, state):
+    entry = generations.ScheduledSettings(share=0.5, set={"search.num_simulations": 8})
+    scheduled = changed(settings, "generation", schedule=(entry,))
+    checkpoints.save(1, state, scheduled)
+    message = message_of(checkpoints.check_resumable, settings)
+    assert message.endswith(
+        ". Name a --config file whose generation.schedule is that of the run's settings.json, or"
+        " give another --run.folder"
+    )
+    assert "--generation.schedule" not in message
 
 
 def test_a_run_resumes_with_other_values_of_what_its_game_and_network_do_not_read(
