@@ -123,6 +123,9 @@ class Mirror:
         value = (shown * weight).sum(axis=1)
         return heads.Prediction(logits, value[:, None], value, value)
 
+    def on_accelerator(self, variables):
+        return functools.partial(self.apply, variables)
+
 
 @pytest.mark.slow
 def test_averaging_takes_the_mean_over_all_eight_views():
