@@ -103,9 +103,7 @@ def _compiled(lowered: Any) -> tuple[hlo.Loop, dict[str, Any]]:
 
 def _of_search(program: hlo.Loop, target: targets.Target) -> dict[str, Any]:
     simulation = _largest(program, NUM_SIMULATIONS)
-    inner = {loop.path: loop for loop in simulation.loops if loop.turns is None}
-    # mctx descends and backs up in loops of its own names.
-    levels = list(inner.values())
+    levels = [loop for loop in simulation.loops if loop.turns is None]
     speeds = {}
     for size in SIZES if not target.hertz else (NUM_GAMES,):
         scale = size / NUM_GAMES
@@ -182,7 +180,7 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
                 f" {x['step_kernels']} | {x['step_collectives']} |"
                 f" {', '.join(map(str, x['solver_kernels'])) or '-'} |"
             )
-    return [
+    lines = [
         f"One simulation of {NUM_GAMES:,} games, {NUM_SIMULATIONS} simulations, Gumbel. Kernels and"
         " bytes are compiled; cycles are estimated by the compiler. A level is one turn of a loop"
         " whose turns the data decide; on CUDA the host reads its condition.",
@@ -201,13 +199,21 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
         "| --- | --- | ---: | ---: | ---: |",
         *speeds,
         "",
+    ]
+    return lines + _table_of_iterations(iterations)
+
+
+def _table_of_iterations(rows: list[str]) -> list[str]:
+    if not rows:
+        return []
+    return [
         "The whole iteration, compiled:",
         "",
         "| target | settings | compiled in s | arguments MiB | temporary MiB | code MiB |"
         " kernels per simulation | per learning step | collectives per learning step |"
         " per step of the solver |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        *iterations,
+        *rows,
         "",
     ]
 

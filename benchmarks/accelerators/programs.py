@@ -86,7 +86,12 @@ def _mctx(
     key: jax.Array,
     position: Any,
 ) -> Any:
-    evaluate = network.folded_evaluator(GAME, network_config, variables)
+    predict = network.folded_evaluator(GAME, network_config, variables)
+
+    def evaluate(key: jax.Array, position: Any) -> improvement.Evaluation:
+        with jax.named_scope("evaluation"):
+            return predict(key, position)
+
     output = baselines.mctx_search(GAME, evaluate, key, position, config=settings)
     return output.action, output.action_weights
 
@@ -102,7 +107,8 @@ def _pgx(
     predict = model.on_accelerator(folded)
 
     def apply(planes: jax.Array) -> improvement.Evaluation:
-        prediction = predict(planes)
+        with jax.named_scope("evaluation"):
+            prediction = predict(planes)
         return improvement.Evaluation(prediction.prior_logits, prediction.value)
 
     output = baselines.pgx_search(
