@@ -60,7 +60,7 @@ class Network(nn.Module):
     def on_accelerator(self, variables: dict[str, Any]) -> Apply:
         """Returns the function that evaluates planes in programs for accelerators, in play.
 
-        What it computes of the variables alone is done once, before the loops of a search.
+        What depends only on the variables is computed once, before the loops of a search.
         """
 
         def evaluate(planes: jax.Array) -> Prediction:

@@ -10,7 +10,6 @@ stand in the program), "estimated by the compiler" (cycles of a TPU) or "calcula
 
 import json
 import pathlib
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from typing import Annotated, Any
 import pydantic
 import tyro
 
+import benchmarks.all
 from azo.cli import command_line
 from benchmarks.accelerators import cost, hlo, targets
 
@@ -59,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     lines = tables(results)
     print("\n".join(lines))
     if flags.page is not None:
-        _write(flags.page, lines)
+        text = benchmarks.all.replaced(flags.page.read_text(), "accelerators", "\n".join(lines))
+        flags.page.write_text(text)
     return 0
 
 
@@ -146,7 +147,7 @@ def _of_iteration(program: hlo.Loop, settings: Any) -> dict[str, Any]:
 
 
 def _largest(program: hlo.Loop, turns: int) -> hlo.Loop:
-    """Returns the loop with so many turns that has the most kernels."""
+    """Returns the loop with the most kernels among those with this number of turns."""
     found = [loop for loop in program.walk() if loop.turns == turns]
     return max(found, key=lambda loop: len(loop.kernels()))
 
@@ -225,15 +226,6 @@ def _rounded(x: float) -> str:
 
 def _number(x: int) -> str:
     return f"{x:,}" if x else "-"
-
-
-def _write(page: pathlib.Path, lines: list[str]) -> None:
-    text = page.read_text()
-    begin, end = "<!-- accelerators: begin -->", "<!-- accelerators: end -->"
-    if begin not in text or end not in text:
-        raise ValueError(f"{page} has no marks {begin} and {end}")
-    body = "\n".join([begin, "", *lines, end])
-    page.write_text(re.sub(f"{begin}.*{end}", lambda _: body, text, flags=re.DOTALL))
 
 
 if __name__ == "__main__":

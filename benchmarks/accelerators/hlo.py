@@ -1,11 +1,10 @@
 """Reads the text of a compiled program: its loops, and what one turn of each costs.
 
-A kernel is an operation that the device launches by itself: a fusion, a call of a library, a copy.
+A kernel is one launch on the device, such as a fusion, a library call or a copy.
 On CUDA the host reads the condition of a loop without a known number of turns, and the choice of a
 conditional, and waits for it. On a TPU the compiler estimates the cycles of each operation.
 """
 
-import collections
 import dataclasses
 import math
 import re
@@ -70,13 +69,6 @@ class Loop:
         yield self
         for inner in (*self.loops, *self.branches):
             yield from inner.walk()
-
-    def find(self, part: str, turns: int | None = None) -> "Loop":
-        """Returns the first loop whose path ends with `part`, with so many turns if given."""
-        found = [x for x in self.walk() if part in x.path and (turns is None or x.turns == turns)]
-        if not found:
-            raise ValueError(f"the program has no loop {part!r} with {turns} turns")
-        return found[0]
 
 
 def read(text: str) -> Loop:
@@ -174,13 +166,3 @@ def _num_bytes(shape: str) -> int:
         _BYTES.get(kind, 0) * math.prod(int(x) for x in sizes.split(",") if x)
         for kind, sizes in arrays
     )
-
-
-def by_kind(operations: list[Operation]) -> collections.Counter[str]:
-    """Returns how many operations of each kind there are; calls of libraries by their names."""
-
-    def kind(operation: Operation) -> str:
-        target = re.search(r'custom_call_target="([^"]+)"', operation.line)
-        return target[1] if target else operation.kind
-
-    return collections.Counter(kind(x) for x in operations)

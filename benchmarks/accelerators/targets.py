@@ -1,4 +1,4 @@
-"""Devices that need not be there: XLA compiles for them by their descriptions alone.
+"""Devices that need not be there: XLA needs only their descriptions to compile for them.
 
 The plugins for CUDA and for TPUs exclude each other, so each has an environment of its own; `make
 accelerators` makes both.

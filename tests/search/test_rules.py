@@ -67,15 +67,15 @@ class _Forbidding:
 
 
 class ForbiddingGumbel(_Forbidding, gumbel.Gumbel):
-    """Tries the likeliest moves alone."""
+    """Tries only the likeliest moves."""
 
 
 class ForbiddingPuct(_Forbidding, puct.Puct):
-    """Tries the likeliest moves alone."""
+    """Tries only the likeliest moves."""
 
 
 class ForbiddingVisits(_Forbidding, puct.PuctOverVisits):
-    """Tries the likeliest moves alone."""
+    """Tries only the likeliest moves."""
 
 
 @pytest.mark.parametrize("has_proofs", [False, True])
