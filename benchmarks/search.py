@@ -15,6 +15,10 @@ make mctx slower than azo's own search. Its defaults rescale Q and give unvisite
 value, so trees are deeper; `--same-trees` gives all the same rules. mctx also searches below
 finished games; with `--before-ply 40` no game is near its end. Cells beyond the limits of time and
 memory are skipped, with a note.
+
+The last table compares azo with itself under the two settings of `search.backend`. Both have the
+network and the same rules of selection, so they build the same trees but for the noise; neither
+looks for the end of the game, which mctx cannot.
 """
 
 import dataclasses
@@ -117,7 +121,7 @@ def report(config: SearchBenchConfig) -> list[str]:
         f"Board {config.size}x{config.size}, {config.algorithm}, mctx with"
         f" {'the same selection rules' if config.same_trees else 'its defaults'}, games at"
         f" {f'plies before {config.before_ply}' if config.before_ply else 'all plies'},"
-        f" {config.repeats} repetitions: median (smallest to largest), microseconds a simulation"
+        f" {config.repeats} repetitions: median (smallest to largest), microseconds per simulation"
         f" and game. Programs over {config.limit_seconds:g} s in all repetitions, or over"
         f" {config.limit_gigabytes:g} GB, are skipped.",
         "",
@@ -148,6 +152,13 @@ def report(config: SearchBenchConfig) -> list[str]:
             "times less than mctx",
         )
         lines += [measure.markdown_table(columns, [_network_row(cell) for cell in cells]), ""]
+        columns = (
+            f"network {config.network}, without proofs: games x simulations",
+            'backend "azo"',
+            'backend "mctx"',
+            "times less",
+        )
+        lines += [measure.markdown_table(columns, [_backend_row(cell) for cell in cells]), ""]
     return lines
 
 
@@ -172,6 +183,14 @@ def _network_row(cell: Cell) -> tuple[str, ...]:
         cell.times_less("azo network", "mctx network"),
         cell.microseconds("compat network"),
         cell.times_less("compat network", "mctx network"),
+    )
+
+
+def _backend_row(cell: Cell) -> tuple[str, ...]:
+    return (
+        f"{cell.batch} x {cell.simulations}",
+        *(cell.microseconds(f"backend {name}") for name in ("azo", "mctx")),
+        cell.times_less("backend azo", "backend mctx"),
     )
 
 
@@ -207,6 +226,10 @@ def _loops(
     simulations: int,
 ) -> dict[str, Loop]:
     settings = improvement.SearchConfig(algorithm=config.algorithm, num_simulations=simulations)
+    backends = {
+        name: settings.model_copy(update={"backend": name, "has_proofs": False})
+        for name in ("azo", "mctx")
+    }
 
     def hashed(variables):
         del variables
@@ -215,7 +238,7 @@ def _loops(
     def learned(variables):
         return network.evaluator(game, model, variables)
 
-    def azo(evaluator, variables, key, position):
+    def azo(evaluator, variables, key, position, settings=settings):
         output = improvement.search(game, evaluator(variables), key, position, config=settings)
         return output.action, output.policy
 
@@ -255,6 +278,9 @@ def _loops(
             "mctx network": Loop(functools.partial(of_mctx, learned), simulations),
             "compat network": Loop(functools.partial(compat, learned), simulations),
         }
+        for name, chosen in backends.items():
+            by_backend = functools.partial(azo, learned, settings=chosen)
+            programs[f"backend {name}"] = Loop(by_backend, simulations)
     return programs
 
 

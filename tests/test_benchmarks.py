@@ -73,7 +73,11 @@ def test_tables_replace_only_what_stands_between_the_lines_of_their_preset():
 @pytest.mark.parametrize(
     ("module", "flags", "expected"),
     [
-        (search, "--batches 2 --simulations 2 --size 4 --network 1x4 --repeats 1", ["| 2 x 2 |"]),
+        (
+            search,
+            "--batches 2 --simulations 2 --size 4 --network 1x4 --repeats 1",
+            ["| 2 x 2 |", 'backend "mctx"'],
+        ),
         (
             selfplay,
             "--cells 1x4:2 --batch 2 --num-plies 1 --repeats 1",
