@@ -1,5 +1,6 @@
 """Networks and their predictions: what all kinds share, those of users too."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -57,18 +58,18 @@ class Network(nn.Module):
         """Returns the outputs, given logits of all actions `[M, A]` and final scores `[M, Z]`."""
         return predict(prior_logits, score_logits, self.scores)
 
+    def evaluate(self, variables: dict[str, Any], planes: jax.Array, *others: Any) -> Prediction:
+        """Returns `apply(variables, planes, *others)`, of a type that type checkers know."""
+        prediction = self.apply(variables, planes, *others)
+        assert isinstance(prediction, Prediction)
+        return prediction
+
     def on_accelerator(self, variables: dict[str, Any]) -> Apply:
         """Returns the function that evaluates planes in programs for accelerators, in play.
 
         What depends only on the variables is computed once, before the loops of a search.
         """
-
-        def evaluate(planes: jax.Array) -> Prediction:
-            prediction = self.apply(variables, planes)
-            assert isinstance(prediction, Prediction)
-            return prediction
-
-        return evaluate
+        return functools.partial(self.evaluate, variables)
 
     @property
     def block_size(self) -> int:

@@ -146,12 +146,8 @@ def evaluator(
     permutations = game.square_symmetries
     undo = inverse(game.action_symmetries)
 
+    on_cpu = functools.partial(model.evaluate, variables)
     on_accelerator = model.on_accelerator(variables)
-
-    def on_cpu(planes: jax.Array) -> heads.Prediction:
-        prediction = model.apply(variables, planes)
-        assert isinstance(prediction, heads.Prediction)
-        return prediction
 
     def apply(planes: jax.Array) -> search_tree.Evaluation:
         prediction = convolution.apply_in_blocks(

@@ -64,13 +64,10 @@ class ResidualNetwork(heads.Network):
         num_blocks = len(config.block_channels) or config.num_blocks
         tower = fused_tower.prepare(variables["params"], num_blocks, [*self._widths()])
 
-        def evaluate(planes: jax.Array) -> heads.Prediction:
-            projected = fused_tower.apply(tower, self._input(planes))
-            prediction = self.apply(variables, planes, projected)
-            assert isinstance(prediction, heads.Prediction)
-            return prediction
+        def apply(planes: jax.Array) -> heads.Prediction:
+            return self.evaluate(variables, planes, fused_tower.apply(tower, self._input(planes)))
 
-        return evaluate
+        return apply
 
     def _input(self, planes: jax.Array) -> jax.Array:
         board = planes.astype(jnp.float32)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -51,11 +50,37 @@ def search(
 ) -> jax.stages.Lowered:
     """Returns a search by azo, by mctx on azo's rules, or as in Pgx's example, lowered."""
     settings = improvement.SearchConfig(algorithm="gumbel", num_simulations=num_simulations)
-    functions: dict[str, Callable[..., Any]] = {
-        "azo": functools.partial(_azo, network_config, settings),
-        "mctx": functools.partial(_mctx, network_config, settings),
-        "Pgx": functools.partial(_pgx, network_config, settings),
-    }
+
+    def by_azo(variables: network.Variables, key: jax.Array, position: Any) -> Any:
+        evaluate = network.folded_evaluator(GAME, network_config, variables)
+        result = improvement.search(GAME, evaluate, key, position, config=settings)
+        return result.action, result.policy, result.value
+
+    def by_mctx(variables: network.Variables, key: jax.Array, position: Any) -> Any:
+        predict = network.folded_evaluator(GAME, network_config, variables)
+
+        def evaluate(key: jax.Array, position: Any) -> improvement.Evaluation:
+            with jax.named_scope("evaluation"):
+                return predict(key, position)
+
+        output = baselines.mctx_search(GAME, evaluate, key, position, config=settings)
+        return output.action, output.action_weights
+
+    def by_pgx(variables: network.Variables, key: jax.Array, state: Any) -> Any:
+        model, folded = network.fold(network.build(GAME, network_config), variables)
+        predict = model.on_accelerator(folded)
+
+        def apply(planes: jax.Array) -> improvement.Evaluation:
+            with jax.named_scope("evaluation"):
+                prediction = predict(planes)
+            return improvement.Evaluation(prediction.prior_logits, prediction.value)
+
+        output = baselines.pgx_search(
+            baselines.pgx_othello(), apply, key, state, num_simulations=num_simulations
+        )
+        return output.action, output.action_weights
+
+    functions = {"azo": by_azo, "mctx": by_mctx, "Pgx": by_pgx}
     key = jax.eval_shape(lambda: jax.random.key(0))
     positions = jax.eval_shape(functools.partial(GAME.start, num_games))
     if by == "Pgx":
@@ -65,56 +90,6 @@ def search(
     variables = network.shapes(GAME, network_config)
     arguments = _placed(mesh, (variables, key, positions), PartitionSpec())
     return jax.jit(functions[by]).lower(*arguments)
-
-
-def _azo(
-    network_config: network.NetworkConfig,
-    settings: improvement.SearchConfig,
-    variables: network.Variables,
-    key: jax.Array,
-    position: Any,
-) -> Any:
-    evaluate = network.folded_evaluator(GAME, network_config, variables)
-    result = improvement.search(GAME, evaluate, key, position, config=settings)
-    return result.action, result.policy, result.value
-
-
-def _mctx(
-    network_config: network.NetworkConfig,
-    settings: improvement.SearchConfig,
-    variables: network.Variables,
-    key: jax.Array,
-    position: Any,
-) -> Any:
-    predict = network.folded_evaluator(GAME, network_config, variables)
-
-    def evaluate(key: jax.Array, position: Any) -> improvement.Evaluation:
-        with jax.named_scope("evaluation"):
-            return predict(key, position)
-
-    output = baselines.mctx_search(GAME, evaluate, key, position, config=settings)
-    return output.action, output.action_weights
-
-
-def _pgx(
-    network_config: network.NetworkConfig,
-    settings: improvement.SearchConfig,
-    variables: network.Variables,
-    key: jax.Array,
-    state: Any,
-) -> Any:
-    model, folded = network.fold(network.build(GAME, network_config), variables)
-    predict = model.on_accelerator(folded)
-
-    def apply(planes: jax.Array) -> improvement.Evaluation:
-        with jax.named_scope("evaluation"):
-            prediction = predict(planes)
-        return improvement.Evaluation(prediction.prior_logits, prediction.value)
-
-    output = baselines.pgx_search(
-        baselines.pgx_othello(), apply, key, state, num_simulations=settings.num_simulations
-    )
-    return output.action, output.action_weights
 
 
 def _placed(mesh: Mesh, shapes: Any, spec: PartitionSpec) -> Any:

@@ -115,7 +115,7 @@ class Mirror:
     config = TINY
     block_size = 64
 
-    def apply(self, variables, planes):
+    def evaluate(self, variables, planes):
         del variables
         shown = planes[..., 0].reshape(len(planes), -1).astype(jnp.float32)
         weight = jnp.arange(1.0, shown.shape[1] + 1)[None]
@@ -124,7 +124,7 @@ class Mirror:
         return heads.Prediction(logits, value[:, None], value, value)
 
     def on_accelerator(self, variables):
-        return functools.partial(self.apply, variables)
+        return functools.partial(self.evaluate, variables)
 
 
 @pytest.mark.slow
