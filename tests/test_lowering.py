@@ -116,7 +116,13 @@ PROGRAMS = {
     "solver": solver,
     "iteration": iteration,
 }
-every_program = pytest.mark.parametrize("name", PROGRAMS)
+every_program = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.thorough] if name == "iteration" else [])
+        for name in PROGRAMS
+    ],
+)
 
 
 class Operation(NamedTuple):

@@ -20,6 +20,7 @@ from benchmarks import baselines, search
 
 _PAGE = pathlib.Path(__file__).parents[2] / "docs" / "compat.md"
 _NAMES = ("muzero_policy", "gumbel_muzero_policy")
+_QUICK = ("test_muzero_policy", "test_tree_muzero_qtransform")  # of mctx's tests
 
 
 def _tests_of_mctx(module, name):
@@ -27,6 +28,8 @@ def _tests_of_mctx(module, name):
     before = jax.config.jax_threefry_partitionable
     tests = getattr(importlib.import_module(f"mctx._src.tests.{module}"), name)
     jax.config.update("jax_threefry_partitionable", before)
+    for test in {*filter(lambda name: name.startswith("test"), dir(tests))} - {*_QUICK}:
+        setattr(tests, test, pytest.mark.thorough(getattr(tests, test)))
     return tests
 
 

@@ -14,7 +14,8 @@ import pytest
 from support.faults.shim import control
 
 TESTS = pathlib.Path(__file__).parents[1]
-PROGRAMS = ("training", "tournament", "book", "deck", "export", "game")
+SHORT = ("tournament", "deck", "game")
+LONG = ("training", "book", "export")
 
 
 @pytest.fixture(scope="session")
@@ -46,41 +47,57 @@ def measure(shim, folder, *words, seconds):
     return results
 
 
-@pytest.fixture(scope="module")
-def few(shim, tmp_path_factory):
-    """A few cases of every program."""
+def measure_few(shim, folder, programs):
+    """A few cases of each of some programs, in one process."""
     numbers = ["--quick", "--faults", 16, "--losses", 8, "--unsynced", 10, "--starts", 1]
-    words = [*PROGRAMS, "careless", *numbers]
-    return measure(shim, tmp_path_factory.mktemp("few"), *words, seconds=1200)
+    return measure(shim, folder, *programs, *numbers, seconds=1200)
+
+
+@pytest.fixture(scope="module")
+def of_short_programs(shim, tmp_path_factory):
+    """A few cases of the programs that compile nothing."""
+    return measure_few(shim, tmp_path_factory.mktemp("few"), SHORT)
+
+
+@pytest.fixture(scope="module")
+def of_long_programs(shim, tmp_path_factory):
+    """A few cases of the other programs, and of the one that loses things."""
+    return measure_few(shim, tmp_path_factory.mktemp("few"), [*LONG, "careless"])
 
 
 @pytest.mark.thorough
-def test_a_careless_program_is_convicted(few):
+def test_a_careless_program_is_convicted(of_long_programs):
     """What the other tests find if a call is taken to have done its work."""
-    faults, losses = (few["careless"][what]["wrong"] for what in ("faults", "losses"))
+    found = of_long_programs["careless"]
+    faults, losses = (found[what]["wrong"] for what in ("faults", "losses"))
     for call in ("write new", "close new"):
         assert any(line.startswith(f"EIO in {call}: ended with Traceback") for line in faults)
     assert any(line.startswith("short in write new: lost: ") for line in faults)
     assert losses
 
 
-def check(result):
-    assert result["cases"] > 0
-    assert result["wrong"] == []
+def check(results):
+    for result in results.values():
+        assert result["cases"] > 0
+        assert result["wrong"] == []
 
 
-@pytest.mark.parametrize("what", ["faults", "losses", "unsynced"])
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_faults_below_python_lose_nothing_and_give_one_line(few, program, what):
-    check(few[program][what])
+@pytest.mark.parametrize("program", SHORT)
+def test_faults_below_python_lose_nothing_and_give_one_line(of_short_programs, program):
+    check(of_short_programs[program])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("program", LONG)
+def test_faults_in_long_programs_lose_nothing_and_give_one_line(of_long_programs, program):
+    check(of_long_programs[program])
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", [*SHORT, *LONG])
 def test_many_faults_below_python_lose_nothing_and_give_one_line(shim, tmp_path, program):
     """Power losses, those after failing syncs too, and system calls that differ in call or path."""
     words = ["--quick", "--faults", 400, "--losses", 300, "--unsynced", 300, "--starts", 20]
     found = measure(shim, tmp_path, program, *words, seconds=3600)[program]
     assert found["losses"]["cases"] == 300
-    for what in ("faults", "losses", "unsynced"):
-        check(found[what])
+    check(found)

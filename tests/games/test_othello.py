@@ -67,6 +67,7 @@ def test_random_games_agree_with_the_slow_board_at_every_ply(size, is_reversed):
         assert not games.reward[t:, b].any()
 
 
+@pytest.mark.thorough
 def test_two_thousand_games_agree_with_open_spiel_at_every_ply():
     """It shares no code with this program."""
     peer, game = pytest.importorskip("pyspiel").load_game("othello"), _game(8)

@@ -36,10 +36,11 @@ def test_a_missing_pgx_names_the_extra(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        "connect_four",
+        "tic_tac_toe",
+        pytest.param("connect_four", marks=pytest.mark.thorough),
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("tic_tac_toe", "hex", "othello", "go_9x9", "gardner_chess", "animal_shogi")
+            for name in ("hex", "othello", "go_9x9", "gardner_chess", "animal_shogi")
         ),
     ],
 )

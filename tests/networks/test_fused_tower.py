@@ -52,6 +52,7 @@ def test_it_is_the_same_network(name, dtype, tolerance, monkeypatch):
         np.testing.assert_allclose(one, other, atol=tolerance * scale)
 
 
+@pytest.mark.thorough
 def test_only_folded_networks_of_lower_precision_use_it(monkeypatch):
     monkeypatch.setattr(fused_tower, "apply", None)
 

@@ -134,6 +134,7 @@ def test_a_patched_method_of_a_network_is_used(train, monkeypatch):
     assert calls
 
 
+@pytest.mark.thorough
 def test_equal_code_shares_its_program(train, capsys):
     train()
     assert "compiling, half" in capsys.readouterr().out

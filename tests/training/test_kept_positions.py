@@ -64,6 +64,7 @@ def test_each_position_is_read_once_from_all_rings(saved):
     np.testing.assert_array_equal(np.sort(read.game[-len(rows) :]), np.sort(rows))
 
 
+@pytest.mark.thorough
 def test_whole_iterations_are_held_out(run):
     settings = supervise.load([str(run), "--source", "runs", "--examples.held-out", "0.25"])
     learned, held_out = supervised_data.prepare(settings, tictactoe.TicTacToe())

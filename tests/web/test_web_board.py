@@ -84,6 +84,7 @@ def test_no_number_is_cut_off(open_page, port, name):
         assert all(needed <= given for needed, given in sizes), selector
 
 
+@pytest.mark.thorough
 def test_the_bar_shows_the_expected_score_and_the_chance_to_win(visit, port):
     engine = maker(othello.Othello(6))()
     report = engine.think(engine_settings.Limits(num_simulations=400, is_analysis=True))

@@ -160,6 +160,7 @@ def test_adjudicated_games_end_with_the_exact_result():
     assert figures.num_games == is_end.sum()
 
 
+@pytest.mark.thorough
 def test_solved_positions_enter_the_ring():
     _, _, _, lines, *_, buffer = adjudicated_games()
     k, m = np.nonzero(lines.is_valid)

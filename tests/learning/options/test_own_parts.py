@@ -115,6 +115,7 @@ def test_rows_are_drawn_in_proportion_to_their_priority():
     assert not counts[5:].any()
 
 
+@pytest.mark.thorough
 def test_a_run_learns_with_parts_of_its_own():
     recipe = tiny_run.settings(**OWN)
     state = placement.begin(GAME, recipe, placement.make_mesh(1), seed=0)
@@ -183,6 +184,7 @@ def test_a_file_does_not_decide_which_parts_run(setting, tmp_path, monkeypatch):
     assert path in str(config.load_file(file))
 
 
+@pytest.mark.thorough
 def test_a_network_in_nnx_keeps_the_contract():
     azo.check_network(nnx_network.Network, GAME)
     settings = network.NetworkConfig(kind="examples.nnx_network:Network")
