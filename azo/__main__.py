@@ -1,8 +1,6 @@
 """The command line: `azo COMMAND`, also `python -m azo COMMAND`."""
 
-import ast
 import contextlib
-import difflib
 import gc
 import importlib
 import pathlib
@@ -55,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"azo {shipped_files.version()}")
         return 0
     if name not in COMMANDS:
+        import difflib
+
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"Did you mean 'azo {near[0]}'?" if near else f"There are: {', '.join(COMMANDS)}"
         print(f"unknown command '{name}'. {hint}", file=sys.stderr)
@@ -120,6 +120,8 @@ def _loading(name: str) -> Iterator[None]:
 
 def _overview() -> str:
     """Returns the commands with the first line of their docstrings, without importing them."""
+    import ast
+
     folder = pathlib.Path(__file__).parent / "cli"
     lines = ["usage: azo COMMAND [FLAGS]; azo COMMAND --help explains a command", ""]
     for name in COMMANDS:

@@ -125,7 +125,7 @@ def properties(text: str, place: int = 0) -> Iterator[list[tuple[str, str]]]:
     while start:
         game: list[tuple[str, str]] = []
         place, depth, is_main, key = start.start(), 0, True, ""
-        token, begun = _SGF_TOKEN if is_sgf(text, place) else _TOKEN, place
+        token, next_game = _SGF_TOKEN if is_sgf(text, place) else _TOKEN, None
         while depth or is_main:
             match = token.search(text, place)
             if match is None:  # cut short
@@ -133,7 +133,7 @@ def properties(text: str, place: int = 0) -> Iterator[list[tuple[str, str]]]:
                 break
             sign, letters, value = match.groups()
             if sign == "(" and depth and START.match(text, match.start()):
-                begun = match.start()
+                next_game = match.start()
             place = match.end()
             if sign in ("(", ")"):
                 depth += 1 if sign == "(" else -1
@@ -141,8 +141,9 @@ def properties(text: str, place: int = 0) -> Iterator[list[tuple[str, str]]]:
             elif letters:
                 key = _property_name(letters)
             elif value is not None and is_main:
-                if key == "GM" and depth > 1 and any(name == key for name, _ in game):
-                    place = begun
+                is_second = key == "GM" and any(name == key for name, _ in game)
+                if is_second and next_game is not None:
+                    place = next_game
                     break
                 game.append((key, value))
         yield game

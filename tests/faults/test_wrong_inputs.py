@@ -152,8 +152,7 @@ def _read_web(folder, content, rng):
         else:
             with contextlib.suppress(ValueError):
                 start = request.start and notation.parse_board(request.start, 8)
-                moves = notation.parse_moves(request.moves, 8)
-                live_game.replay_actions(moves, EIGHT, start=start or None)
+                live_game.replay(request.moves, EIGHT, start=start or None)
 
 
 @functools.cache

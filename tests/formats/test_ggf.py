@@ -1,6 +1,7 @@
 """Games in GGF: the published example, skipped properties, and refused texts."""
 
 import dataclasses
+import itertools
 
 import pytest
 from support.drivers.refusals import message_of
@@ -110,3 +111,19 @@ def test_moves_up_to_an_unreadable_one_are_read_and_a_side_that_moves_twice_has_
 def test_a_name_that_would_end_its_property_is_not_written():
     message = message_of(ggf.to_text, ggf.GgfGame(8, START, black="a]b"))
     assert message == "GGF: PB is 'a]b', but must not contain ']'"
+
+
+@pytest.mark.parametrize(
+    ("text", "moves"),
+    [
+        ("(;GM[2]B[f5](GM[2]W[d6])", ["f5", "d6"]),
+        ("(;GM[2]B[f5]GM[2](GM[2]W[d6](GM[2]B[c3]", ["f5", "d6", "c3"]),
+        ("(;GM[Othello]TY[8]B[F5](GM[Othello]W[D6];)", ["F5", "D6"]),
+        ("(;GM[2]B[f5](;W[d6](GM[2]B[c3])", ["f5", "d6"]),
+    ],
+)
+def test_a_second_name_of_a_game_without_a_start_is_passed_over(text, moves):
+    """It once began the same game again, for ever."""
+    games = list(itertools.islice(ggf.properties(text), 5))
+    assert len(games) <= 2
+    assert [value for name, value in games[0] if name in ("B", "W")] == moves
