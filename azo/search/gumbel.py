@@ -31,6 +31,7 @@ class Gumbel:
     gumbel: jax.Array  # [B, S] float32, the noise at the root, scaled by the temperature
     temperature: jax.Array  # [B] float32
     moves: search_tree.Moves  # [B, S] of the roots
+    turns: search_tree.Table  # [B, simulations] int32, see `considered_visits`
 
     @classmethod
     def begin(
@@ -46,7 +47,11 @@ class Gumbel:
         """See `rules.Rule.begin`. The noise alone makes the choice of a move random."""
         del key, is_greedy  # the temperature of a greedy search is 0
         gumbel = temperature[:, None] * jax.random.gumbel(noise_key, moves.logits.shape)
-        return cls(config, gumbel, temperature, moves)
+        considered = considered_visits(config.gumbel.max_considered_actions, config.num_simulations)
+        num_legal = moves.is_legal().sum(axis=-1, dtype=jnp.int32)
+        num_considered = jnp.minimum(config.gumbel.max_considered_actions, num_legal)
+        turns = search_tree.Table(jnp.asarray(considered)[num_considered])
+        return cls(config, gumbel, temperature, moves, turns)
 
     def select_at_root(self, root: search_tree.Node) -> jax.Array:
         """Returns slots `[B]` int32 by sequential halving.
@@ -56,12 +61,7 @@ class Gumbel:
         """
         # Virtual visits are whole numbers in float32; sequential halving indexes by visits.
         visits = root.move_visits.astype(jnp.int32)
-        considered = considered_visits(
-            self.config.gumbel.max_considered_actions, self.config.num_simulations
-        )
-        num_legal = root.is_legal.sum(axis=-1, dtype=jnp.int32)
-        num_considered = jnp.minimum(self.config.gumbel.max_considered_actions, num_legal)
-        turn = jnp.asarray(considered)[num_considered, visits.sum(axis=-1)]
+        turn = self.turns.at(visits.sum(axis=-1))
         q = self.completed_q(root)
         logits = root.logits - root.logits.max(axis=-1, keepdims=True)
         score = jnp.maximum(_LOWEST_SCORE, self.gumbel + logits + q)
@@ -145,9 +145,9 @@ def _unless_excluded(
     visits, and to the best of all moves if none has more.
     """
     is_open = root.is_open()
-    turn = jnp.take_along_axis(visits, slot[:, None], axis=1)
-    more = jnp.where(is_open & (visits >= turn), visits, settings.MAX_SIMULATIONS)
+    turn = search_tree.in_slot(visits, slot)
+    more = jnp.where(is_open & (visits >= turn[:, None]), visits, settings.MAX_SIMULATIONS)
     is_next = is_open & (visits == more.min(axis=-1, keepdims=True))
-    is_next = jnp.where(is_next.any(axis=-1, keepdims=True), is_next, is_open)
+    is_next = jnp.where(search_tree.has_any(is_next), is_next, is_open)
     other = jnp.argmax(jnp.where(is_next, score, -jnp.inf), axis=-1).astype(slot.dtype)
-    return jnp.where(jnp.take_along_axis(is_open, slot[:, None], axis=1)[:, 0], slot, other)
+    return jnp.where(search_tree.in_slot(is_open, slot), slot, other)

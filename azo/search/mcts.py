@@ -20,6 +20,7 @@ would have made stays unused.
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import flax.struct
@@ -27,7 +28,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import proofs, rules, search_tree, settings
+from azo.search import kernels, proofs, rules, search_tree, settings
 
 UNVISITED = search_tree.UNVISITED
 
@@ -52,23 +53,26 @@ def run(
     def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
         new_node = index * num_leaves + 1 + jnp.arange(num_leaves)
         with jax.named_scope("descent"):
-            child, paths = descend(tree, new_node, rule, config.virtual_loss)
+            paths = descend(tree, new_node, rule, config)
         with jax.named_scope("rules"):
             played = play(game, tree, paths)
         leaves = evaluate_leaves(game, evaluate, jax.random.fold_in(key, index), played, config)
-        tree = dataclasses.replace(tree, child=child)
-        tree, parent = expand(tree, new_node, paths, leaves)
-        if config.has_proofs:
-            with jax.named_scope("proofs"):
-                tree = proofs.pass_up(game, tree, parent)
-        return back_up(tree, paths, new_node)
+        add = functools.partial(add_leaves, game)
+        if not has_kernels(rule, config):
+            return add(tree, new_node, paths, leaves)
+        from azo.search.kernels import expansion
+
+        by_kernel = functools.partial(expansion.add_leaf, game)
+        return jax.lax.platform_dependent(
+            tree, new_node, paths, leaves, cuda=by_kernel, default=add
+        )
 
     tree = _init_tree(game, root, rule.moves, root_value, config)
     return jax.lax.fori_loop(0, config.num_simulations // num_leaves, step, tree)
 
 
 @flax.struct.dataclass
-class _Path:
+class Path:
     """A path down each tree, to a move without a node behind it, or to a node that ends it.
 
     A node ends the path if its game is over, or if its evaluation is pending. Several paths have an
@@ -90,51 +94,65 @@ class _Path:
 
 
 def descend(
-    tree: search_tree.Tree, new_node: jax.Array, rule: rules.Rule, virtual_loss: float
-) -> tuple[jax.Array, _Path]:
-    """Descends each tree along `L` paths, one after the other.
-
-    Returns the children `[B, N, S]` with the new nodes `[L]` linked in, and the paths.
-    """
+    tree: search_tree.Tree, new_node: jax.Array, rule: rules.Rule, config: settings.SearchConfig
+) -> Path:
+    """Descends each tree along `L` paths, one after the other, and returns these."""
     if new_node.shape[0] == 1:
-        path = _descend_once(tree, rule, None)
-        child = _link(tree.child, path, new_node[0])
-        return child, jax.tree.map(lambda x: x[:, None], path)
+        if has_kernels(rule, config):
+            from azo.search.kernels import descent  # imports Pallas, which takes a second
 
-    def next_path(state: tuple, new_node: jax.Array) -> tuple[tuple, _Path]:
+            kernel = functools.partial(descent.descend, descend_once, rule=rule)
+            loop = functools.partial(descend_once, rule=rule)
+            path = jax.lax.platform_dependent(tree, cuda=kernel, default=loop)
+        else:
+            path = descend_once(tree, rule)
+        return jax.tree.map(lambda x: x[:, None], path)
+
+    def next_path(state: tuple, new_node: jax.Array) -> tuple[tuple, Path]:
         child, virtual = state
-        path = _descend_once(dataclasses.replace(tree, child=child), rule, virtual)
+        path = descend_once(dataclasses.replace(tree, child=child), rule, virtual)
         _, sign = path.with_leaf(new_node[None])
-        virtual += virtual_loss * (sign != 0)
+        virtual += config.virtual_loss * (sign != 0)
         return (_link(child, path, new_node), virtual), path
 
     start = tree.child, jnp.zeros(tree.visits.shape)
-    (child, _), paths = jax.lax.scan(next_path, start, new_node)
-    return child, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), paths)
+    _, paths = jax.lax.scan(next_path, start, new_node)
+    return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), paths)
 
 
-def _descend_once(tree: search_tree.Tree, rule: rules.Rule, virtual: jax.Array | None) -> _Path:
-    """Returns one path down each tree; `virtual` `[B, N]` are the losses of pending paths."""
+def has_kernels(rule: rules.Rule, config: settings.SearchConfig) -> bool:
+    """Returns whether programs for NVIDIA GPUs use `kernels`: one leaf per step, rules of azo."""
+    is_wanted = config.kernels == "on" or (config.kernels == "auto" and kernels.are_trusted())
+    return is_wanted and config.leaves_per_step == 1 and type(rule) in rules.OF_AZO
+
+
+def descend_once(
+    tree: search_tree.Tree, rule: rules.Rule, virtual: jax.Array | None = None
+) -> Path:
+    """Returns one path down each tree; `virtual` `[B, N]` are the losses of pending paths.
+
+    A kernel traces this function for a single tree, whose arrays are lazy.
+    """
     batch, num_nodes = tree.visits.shape
     nodes = jnp.arange(num_nodes)[None]
     root = jnp.zeros(batch, jnp.int32)
 
-    def follow(path: _Path) -> tuple[_Path, jax.Array]:
+    def follow(path: Path) -> tuple[Path, jax.Array]:
         """Returns the path with its `end_node`, and the node to descend to, or UNVISITED."""
-        child = search_tree.at_node(search_tree.at_node(tree.child, path.node), path.slot)
-        child = child.astype(jnp.int32)
+        child = search_tree.at_node(tree.child, path.node).astype(jnp.int32)
+        child = search_tree.in_slot(child, path.slot)
         index = jnp.maximum(child, 0)
-        is_end = search_tree.at_node(tree.bounds.is_proven(), index)
+        is_end = search_tree.at_node(tree.bounds, index).is_proven()
         if virtual is not None:
             is_end |= search_tree.at_node(tree.visits, index) == 0
         is_end &= child != UNVISITED
         path = dataclasses.replace(path, end_node=jnp.where(is_end, child, UNVISITED))
         return path, jnp.where(is_end, UNVISITED, child)
 
-    def is_descending(state: tuple[_Path, jax.Array]) -> jax.Array:
-        return (state[1] != UNVISITED).any()
+    def is_descending(state: tuple[Path, jax.Array]) -> jax.Array:
+        return state[1].max() > UNVISITED
 
-    def select_next(state: tuple[_Path, jax.Array]) -> tuple[_Path, jax.Array]:
+    def select_next(state: tuple[Path, jax.Array]) -> tuple[Path, jax.Array]:
         path, child = state
         moves = child != UNVISITED
         node = search_tree.node_of(tree, jnp.maximum(child, 0), virtual)
@@ -148,17 +166,17 @@ def _descend_once(tree: search_tree.Tree, rule: rules.Rule, virtual: jax.Array |
         )
         return follow(path)
 
-    path = _Path(
+    path = Path(
         node=root,
         slot=rule.select_at_root(search_tree.node_of(tree, root, virtual)),
-        sign=jnp.broadcast_to((nodes == 0).astype(jnp.int8), tree.visits.shape),
+        sign=jnp.broadcast_to((nodes == 0).astype(jnp.int8), (batch, num_nodes)),
         leaf_sign=jnp.full(batch, -1, jnp.int8),
         end_node=jnp.full(batch, UNVISITED),
     )
     return jax.lax.while_loop(is_descending, select_next, follow(path))[0]
 
 
-def play(game: protocol.Game, tree: search_tree.Tree, paths: _Path) -> protocol.Step:
+def play(game: protocol.Game, tree: search_tree.Tree, paths: Path) -> protocol.Step:
     """Plays the last moves of paths `[B, L]`; returns the steps of `[B * L]` positions."""
     position, moves = search_tree.at_node((tree.position, tree.moves), paths.node)
     position, moves, slot = _merge_leaves((position, moves, paths.slot))
@@ -166,7 +184,7 @@ def play(game: protocol.Game, tree: search_tree.Tree, paths: _Path) -> protocol.
 
 
 @flax.struct.dataclass
-class _Leaves:
+class Leaves:
     """Positions behind the last moves of paths, with what was found out about them."""
 
     position: protocol.Position  # [B * L, ...]
@@ -181,7 +199,7 @@ def evaluate_leaves(
     key: jax.Array,
     played: protocol.Step,
     config: settings.SearchConfig,
-) -> _Leaves:
+) -> Leaves:
     """Evaluates the positions of steps `[B * L]`; a finished game has the value of its result."""
     position, is_over = played.position, played.discount == 0
     evaluation = evaluate(key, position)
@@ -198,16 +216,17 @@ def evaluate_leaves(
             bounds, value = proofs.look_ahead(
                 game, position, moves, bounds, value, config.score_share
             )
-    return _Leaves(position, bounds, moves, value)
+    return Leaves(position, bounds, moves, value)
 
 
 def expand(
-    tree: search_tree.Tree, new_node: jax.Array, paths: _Path, leaves: _Leaves
+    tree: search_tree.Tree, new_node: jax.Array, paths: Path, leaves: Leaves
 ) -> tuple[search_tree.Tree, jax.Array]:
     """Returns trees with the leaves stored at new nodes `[L]`, and the parents `[B, L]` of these.
 
     A path that ended at an existing node has no parent: UNVISITED.
     """
+    tree = dataclasses.replace(tree, child=_link(tree.child, paths, new_node))
     parent = jnp.where(paths.end_node == UNVISITED, paths.node, UNVISITED)
     parts = leaves.position, leaves.bounds, leaves.moves, leaves.value
     split = _split_leaves(parts, new_node.shape[0])
@@ -279,16 +298,20 @@ def _store(
     )
 
 
-def _link(child: jax.Array, path: _Path, new_node: jax.Array) -> jax.Array:
-    """Returns the children `[B, N, S]` with a new node behind the last move of each path."""
+def _link(child: jax.Array, paths: Path, new_node: jax.Array) -> jax.Array:
+    """Returns the children `[B, N, S]` with new nodes behind the last moves of paths.
+
+    There is one path for each tree, or as many `[B, L]` as new nodes `[L]`.
+    """
     batch, num_nodes, _ = child.shape
     # A path that an existing node ended makes no node: the scatter drops a row out of range.
-    node = jnp.where(path.end_node == UNVISITED, path.node, num_nodes)
-    new_node = new_node.astype(child.dtype)
-    return child.at[jnp.arange(batch), node, path.slot].set(new_node, mode="drop")
+    node = jnp.where(paths.end_node == UNVISITED, paths.node, num_nodes)
+    tree = jnp.arange(batch).reshape(batch, *(1,) * (node.ndim - 1))
+    new_node = jnp.broadcast_to(new_node.astype(child.dtype), node.shape)
+    return child.at[tree, node, paths.slot].set(new_node, mode="drop")
 
 
-def back_up(tree: search_tree.Tree, paths: _Path, new_node: jax.Array) -> search_tree.Tree:
+def back_up(tree: search_tree.Tree, paths: Path, new_node: jax.Array) -> search_tree.Tree:
     """Returns trees with the leaves' values added along the paths, seen by each node's mover."""
     leaf, sign = paths.with_leaf(new_node[None])
     bounds, value = search_tree.at_node((tree.bounds, tree.raw_value), leaf)
@@ -298,6 +321,21 @@ def back_up(tree: search_tree.Tree, paths: _Path, new_node: jax.Array) -> search
         visits=tree.visits + (sign != 0).sum(axis=1),
         value_sum=tree.value_sum + (sign * value[..., None]).sum(axis=1),
     )
+
+
+def add_leaves(
+    game: protocol.Game,
+    tree: search_tree.Tree,
+    new_node: jax.Array,
+    paths: Path,
+    leaves: Leaves,
+) -> search_tree.Tree:
+    """Returns trees with the leaves at new nodes `[L]`, whose values and proofs have passed up."""
+    tree, parent = expand(tree, new_node, paths, leaves)
+    if tree.has_proofs:
+        with jax.named_scope("proofs"):
+            tree = proofs.pass_up(game, tree, parent)
+    return back_up(tree, paths, new_node)
 
 
 def _merge_leaves(x: Any) -> Any:

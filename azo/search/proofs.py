@@ -50,7 +50,7 @@ def look_ahead(
 ) -> tuple[Bounds, jax.Array]:
     """Returns bounds and values `[B]` of positions, improved by the moves that end the game."""
     replies, best_end = reply_bounds(game, position, moves, score_share)
-    better = _tightened(bounds, replies, _has_all(game, moves))
+    better = tightened(bounds, replies, _has_all(game, moves))
     seen = jnp.where(better.is_proven(), best_end, better.clip(value, score_share))
     return protocol.where(bounds.is_proven(), (bounds, value), (better, seen))
 
@@ -71,7 +71,7 @@ def pass_up(game: protocol.Game, tree: search_tree.Tree, node: jax.Array) -> sea
         old = search_tree.at_node(bounds, at)
         moves = search_tree.move_bounds(dataclasses.replace(tree, bounds=bounds), at)
         has_all = _has_all(game, search_tree.at_node(tree.moves, at))
-        new = _tightened(old, moves, has_all)
+        new = tightened(old, moves, has_all)
         is_better = (node >= 0) & ((new.lower > old.lower) | (new.upper < old.upper))
         row = jnp.where(is_better, rows, tree.visits.shape[0])
         bounds = Bounds(
@@ -103,7 +103,7 @@ def look_ahead_at_root(
         upper=jnp.minimum(ending.upper, visited.upper),
     )
     before = search_tree.at_node(tree.bounds, root)
-    after = _tightened(before, known, _has_all(game, moves))
+    after = tightened(before, known, _has_all(game, moves))
     after = protocol.where(before.is_proven(), before, after)  # of a finished game
     bounds = jax.tree.map(lambda all_nodes, x: all_nodes.at[:, 0].set(x), tree.bounds, after)
     tree = dataclasses.replace(tree, bounds=bounds)
@@ -112,7 +112,7 @@ def look_ahead_at_root(
     return tree, jnp.where(is_best.any(axis=-1, keepdims=True), is_best, moves.is_legal())
 
 
-def _tightened(bounds: Bounds, moves: Bounds, has_all: jax.Array) -> Bounds:
+def tightened(bounds: Bounds, moves: Bounds, has_all: jax.Array) -> Bounds:
     """Returns bounds `[...]` tightened by those of the moves `[..., S]`, if all moves are there."""
     upper = jnp.where(has_all, moves.upper.max(axis=-1), bounds.upper)
     return Bounds(

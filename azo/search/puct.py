@@ -101,7 +101,7 @@ class PuctOverVisits(Puct):
         is_unvisited = node.is_open() & (node.move_visits == 0)
         likeliest = _best(node.logits, is_unvisited)
         best = _best(node.q + explore / visits, node.is_open())
-        return jnp.where(is_unvisited.any(axis=-1), likeliest, best)
+        return jnp.where(search_tree.has_any(is_unvisited)[:, 0], likeliest, best)
 
 
 def with_noise(

@@ -83,3 +83,4 @@ _RULES: dict[str, type[Rule]] = {
     "puct": puct.Puct,
     "puct_over_visits": puct.PuctOverVisits,
 }
+OF_AZO = frozenset(_RULES.values())

@@ -13,6 +13,7 @@ value of the node behind it. Bounds of the result limit a node's value; see `pro
 maximises a mix of the result and the final score, see `mix_values`.
 """
 
+import abc
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -120,9 +121,9 @@ def compact(game: protocol.Game, position: protocol.Position, logits: jax.Array)
     num_slots = game.num_slots
     action = game.legal_actions(position, num_slots)
     if num_slots < game.max_legal:
-        is_full = (action[:, -1] >= 0).any()
-        action = jax.lax.cond(
-            is_full, lambda: _likeliest(game, position, logits, num_slots), lambda: action
+        legal = game.legal_mask(position)
+        action = jax.lax.platform_dependent(
+            action, legal, logits, cpu=_likeliest_if_full, default=_likeliest_by_rank
         )
     in_slots = jnp.take_along_axis(logits, jnp.maximum(action, 0), axis=1)
     return Moves(
@@ -132,8 +133,56 @@ def compact(game: protocol.Game, position: protocol.Position, logits: jax.Array)
 
 
 def at_node(x: Any, node: jax.Array) -> Any:
-    """Returns the entries of `[B, N, ...]` at one node `[B]` of each tree, or several `[B, L]`."""
-    return jax.tree.map(lambda x: jax.vmap(lambda row, index: row[index])(x, node), x)
+    """Returns the entries of `[B, N, ...]` at one node `[B]` of each tree, or several `[B, L]`.
+
+    In a kernel of a GPU they are not arrays, but `LazyArray`s.
+    """
+
+    def entries(x: Any) -> jax.Array:
+        return x.at(node) if isinstance(x, LazyArray) else _gather(x, node)
+
+    return jax.tree.map(entries, x)
+
+
+_gather = jax.vmap(lambda row, index: row[index])
+
+
+class LazyArray(abc.ABC):
+    """An array `[B, N, ...]` in memory, of which a kernel reads what it needs."""
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what is read."""
+
+    @abc.abstractmethod
+    def at(self, node: jax.Array) -> jax.Array:
+        """Returns the entries at nodes `[B]` or `[B, L]`."""
+
+
+@flax.struct.dataclass
+class Table:
+    """Entries of each game that a rule looks up."""
+
+    entries: jax.Array  # [B, K]
+
+    def at(self, index: jax.Array) -> jax.Array:
+        """Returns the entries `[B]` at indices `[B]`."""
+        return at_node(self.entries, index)
+
+
+def in_slot(x: jax.Array, slot: jax.Array) -> jax.Array:
+    """Returns the entries `[B]` of `x` `[B, S]`, integers or bools, in one slot `[B]` each."""
+    is_slot = jnp.arange(x.shape[1])[None] == slot[:, None]
+    return jnp.where(is_slot, x.astype(jnp.int32), 0).sum(axis=-1).astype(x.dtype)
+
+
+def has_any(x: jax.Array) -> jax.Array:
+    """Returns `[B, 1]` bool, whether a slot of `x` `[B, S]` bool is set.
+
+    The compiler of kernels, Triton, reduces numbers and no bools.
+    """
+    return x.astype(jnp.int32).max(axis=-1, keepdims=True) > 0
 
 
 @flax.struct.dataclass
@@ -161,7 +210,7 @@ class Node:
 
         All rules of azo leave such moves unvisited.
         """
-        excluded &= (self.is_open() & ~excluded).any(axis=-1, keepdims=True)
+        excluded &= has_any(self.is_open() & ~excluded)
         lowest = jnp.finfo(self.logits.dtype).min
         return dataclasses.replace(self, logits=jnp.where(excluded, lowest, self.logits))
 
@@ -184,7 +233,7 @@ def node_of(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> No
     if tree.has_proofs:
         edges, bounds = move_bounds(tree, node), at_node(tree.bounds, node)
         useless = edges.upper <= bounds.lower[:, None]
-        excluded |= useless & ~useless.all(axis=-1, keepdims=True)
+        excluded |= useless & has_any(~useless)
         value = bounds.clip(value, tree.score_share)
     if virtual is not None:
         losses = jnp.where(is_visited, at_node(virtual, index), 0.0)
@@ -221,14 +270,33 @@ def move_bounds(tree: Tree, node: jax.Array) -> Bounds:
     )
 
 
-def _likeliest(
-    game: protocol.Game, position: protocol.Position, logits: jax.Array, num_slots: int
-) -> jax.Array:
-    """Returns `[B, S]` int32, the legal actions with the highest logits, in ascending order."""
-    legal = game.legal_mask(position)
-    _, best = jax.lax.top_k(jnp.where(legal, logits, -jnp.inf), num_slots)
-    is_kept = jnp.zeros_like(legal).at[jnp.arange(legal.shape[0])[:, None], best].set(True)
-    return protocol.actions_from_mask(is_kept & legal, num_slots)
+def _likeliest_if_full(action: jax.Array, legal: jax.Array, logits: jax.Array) -> jax.Array:
+    """Returns `[B, S]` int32, the legal actions with the highest logits, in ascending order.
+
+    The first legal actions `action` `[B, S]` are these unless all slots are taken.
+    """
+    num_slots = action.shape[-1]
+
+    def likeliest() -> jax.Array:
+        _, best = jax.lax.top_k(jnp.where(legal, logits, -jnp.inf), num_slots)
+        is_kept = jnp.zeros_like(legal).at[jnp.arange(legal.shape[0])[:, None], best].set(True)
+        return protocol.actions_from_mask(is_kept & legal, num_slots)
+
+    return jax.lax.cond((action[:, -1] >= 0).any(), likeliest, lambda: action)
+
+
+def _likeliest_by_rank(action: jax.Array, legal: jax.Array, logits: jax.Array) -> jax.Array:
+    """Returns the same without a condition, for which the host would wait."""
+    number = jnp.arange(legal.shape[-1])
+    is_before = number[None, None, :] < number[None, :, None]
+    value = jnp.where(legal, logits, -jnp.inf)
+    own, other = value[:, :, None], value[:, None, :]
+    rank = ((other > own) | ((other == own) & is_before)).sum(axis=-1)
+    is_kept = legal & (rank < action.shape[-1])
+    slot = (is_kept[:, None, :] & is_before).sum(axis=-1)
+    slots = jnp.arange(action.shape[-1])[None, None]
+    is_there = is_kept[:, :, None] & (slot[:, :, None] == slots)
+    return jnp.where(is_there, number[None, :, None] + 1, 0).sum(axis=1) - 1
 
 
 def mix_values(result: jax.Array, score: jax.Array, score_share: float) -> jax.Array:

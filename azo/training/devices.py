@@ -1,12 +1,30 @@
 """Devices of a run."""
 
 import contextlib
+import importlib.util
+from importlib import metadata
 
 import jax
 
-from azo.games import plurals
+from azo.games import plurals, protocol
 from azo.process import program_cache
+from azo.search import kernels
 from azo.training import checks, config
+
+
+def has_accelerator(num_devices: int | None) -> bool:
+    """Returns whether JAX computes on a GPU or TPU.
+
+    JAX starts for the answer if a plugin is installed; on a CPU it then has `num_devices` devices.
+    """
+    plugins = metadata.entry_points(group="jax_plugins")
+    if not plugins and importlib.util.find_spec("libtpu") is None:
+        return False
+    _request_cpu_devices(num_devices)
+    try:
+        return jax.default_backend() != "cpu"
+    except RuntimeError:  # the run tells what is wrong
+        return False
 
 
 def prepare(settings: config.Config) -> int:
@@ -18,10 +36,7 @@ def prepare(settings: config.Config) -> int:
     """
     program_cache.enable()
     num_devices = settings.run.num_devices
-    if num_devices is not None:
-        # An initialised backend keeps its number of devices.
-        with contextlib.suppress(RuntimeError):
-            jax.config.update("jax_num_cpu_devices", num_devices)
+    _request_cpu_devices(num_devices)
     available = jax.local_device_count()
     if num_devices is not None and num_devices > available:
         kind = jax.devices()[0].platform
@@ -33,3 +48,28 @@ def prepare(settings: config.Config) -> int:
         )
     checks.check_devices(settings, num_devices or available)
     return num_devices or available
+
+
+def _request_cpu_devices(num_devices: int | None) -> None:
+    if num_devices is not None:
+        # An initialised backend keeps its number of devices.
+        with contextlib.suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", num_devices)
+
+
+def check_kernels(settings: config.Config, game: protocol.Game) -> str:
+    """Lets the searches of a run use their kernels if a GPU is there and they agree with loops.
+
+    Returns a line if they do not agree.
+    """
+    search = settings.search
+    is_possible = jax.default_backend() == "gpu" and search.backend == "azo"
+    if not is_possible or search.kernels != "auto":
+        return ""
+    from azo.search.kernels import check  # imports Pallas, which takes a second
+
+    difference = check.difference(game, search)
+    if not difference:
+        kernels.trust()
+        return ""
+    return f"search.kernels: {difference}, so XLA's loops search, which are slower"

@@ -96,6 +96,8 @@ def train(
         display = rich.console.Console(highlight=False, emoji=False)
         screen = stack.enter_context(console.Console(game.name, settings.run.folder, display))
         screen.note("preparing the run; the first start compiles for half a minute or longer")
+        if note := devices.check_kernels(settings, game):
+            screen.note(note)
         settings = first_network.with_origin(settings, checkpoints)
         run_matches = make_matches(settings, game) if make_matches else None
         state = placement.begin(

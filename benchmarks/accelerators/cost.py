@@ -2,7 +2,9 @@
 
 A kernel takes as long as the longest of its launch, its bytes at the memory's bandwidth, and its
 products at the peak of the matrix units. Nothing overlaps. The host takes a fixed time for each
-choice that it reads. On a TPU the compiler's own cycles are divided by the clock.
+choice that it reads. azo's own kernels follow a path through a tree, level by level, and each level
+waits for reads that depend on each other. On a TPU the compiler's own cycles are divided by the
+clock.
 
 These are calculated figures. Nothing here was measured.
 """
@@ -13,6 +15,8 @@ LAUNCH_SECONDS = 2.5e-6
 HOST_READ_SECONDS = 10e-6
 NUM_LEVELS = 8  # of the longest path down a tree, with 32 to 64 simulations
 NUM_PROOFS = 3  # levels up which a proof passes
+LEVEL_SECONDS = 3e-6  # of a path in a kernel: four reads of 0.6 us, and some hundred instructions
+LEVELS = {"descent": NUM_LEVELS + 1, "expansion": NUM_PROOFS + 1}  # of azo's kernels
 
 
 def seconds(
@@ -41,4 +45,9 @@ def _turns(loop: hlo.Loop) -> int:
 
 def _kernel_seconds(operation: hlo.Operation, target: targets.Target, scale: float) -> float:
     memory = operation.num_bytes / target.bytes_per_second
-    return max(LAUNCH_SECONDS, scale * memory, scale * operation.flops / target.flops)
+    levels = [n for name, n in LEVELS.items() if f"/{name}/pallas_call" in operation.path]
+    return max(
+        LAUNCH_SECONDS + LEVEL_SECONDS * sum(levels),
+        scale * memory,
+        scale * operation.flops / target.flops,
+    )
