@@ -4,9 +4,9 @@
     azo train --config azo6 --minutes 4 --run.seed 1
 
 `--config` takes the name of a shipped settings file or the path of a TOML file, and flags override
-it; without it, the settings are those of `azo8`, or suit the game of `--game.name`. Ctrl-C,
-SIGTERM and SIGHUP end the run after the current iteration, save it and give exit code 0; the same
-command resumes it.
+it. Without it, the settings are those of `azo8`, on a GPU or TPU those of `azo8-gpu`, or they suit
+the game of `--game.name`. Ctrl-C, SIGTERM and SIGHUP end the run after the current iteration, save
+it and give exit code 0; the same command resumes it.
 """
 
 import importlib
@@ -15,10 +15,12 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
+
 from azo.cli import command_line
 from azo.process import interruption
 from azo.settings import import_paths, setting_types, typed_settings
-from azo.training import config, curriculum, metrics, typed_run
+from azo.training import config, curriculum, devices, metrics, typed_run
 
 
 def main(argv: Sequence[str]) -> int:
@@ -45,7 +47,7 @@ def run_training(
 
     Args:
       recipe: name of a settings file that comes with azo, or path of a TOML file; by default azo8,
-        or one that suits `game.name` of the settings.
+        on a GPU or TPU azo8-gpu, or one that suits `game.name` of the settings.
       settings: changes by full name, such as `search.num_simulations`; docs/recipes.md has them.
         They hold for the whole run, in place of what the recipe schedules.
       folder: of the run; by default `runs/` and the name of the recipe. The phases of a curriculum
@@ -106,9 +108,20 @@ def _for_game(
     """Returns settings for the game that was typed, with all that was typed, and their notes."""
     typed = typed_settings.leaves(changes)
     if not any(name.startswith("game.") for name in typed):
-        settings, notes = config.load_file(path or config.DEFAULT_CONFIG), []
+        default, notes = (path, []) if path else _default(typed.get("run.num_devices"))
+        settings = config.load_file(default)
     else:  # by name, as below
         game_defaults = importlib.import_module("azo.matches.game_defaults")
         settings, notes = game_defaults.load(path, typed)
     applied = typed_run.apply(settings, changes, show)
     return applied._replace(notes=[*notes, *applied.notes])
+
+
+def _default(num_devices: int | None) -> tuple[pathlib.Path, list[str]]:
+    """Returns the settings file of a run that names none, and a line if it is for accelerators."""
+    for_cpus = config.load_file(config.DEFAULT_CONFIG)
+    if not devices.has_accelerator(num_devices or for_cpus.run.num_devices):
+        return config.DEFAULT_CONFIG, []
+    kind = jax.devices()[0].device_kind
+    note = f"settings of azo8-gpu, because there is a {kind}; --config azo8 takes those for CPUs"
+    return config.ACCELERATOR_CONFIG, [note]

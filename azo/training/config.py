@@ -23,6 +23,7 @@ from azo.storage import files
 from azo.training import checks
 
 DEFAULT_CONFIG = shipped_files.CONFIGS / "azo8.toml"
+ACCELERATOR_CONFIG = shipped_files.CONFIGS / "azo8-gpu.toml"  # the default on a GPU or TPU
 
 # Settings that end a run, the metrics that they limit, and what is said then of one or more.
 _LIMITS = {

@@ -12,7 +12,8 @@ from support.builders import tiny_run
 from support.drivers import commands
 from support.faults import damage
 
-from azo.training import metrics, trainer
+from azo.cli import train
+from azo.training import config, devices, metrics, trainer
 
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
@@ -162,3 +163,42 @@ def test_wrong_input_is_one_line_and_code_2_and_changes_nothing(
     message = commands.refused(capsys, "train", "--config", place / "tiny.toml", *flags)
     assert expected in message
     assert (damage.contents(whole), (place / "tiny.toml").read_bytes()) == before
+
+
+def test_on_an_accelerator_the_default_recipe_is_that_for_accelerators(monkeypatch):
+    monkeypatch.setattr(devices, "has_accelerator", lambda _: True)
+    kind = jax.devices()[0].device_kind
+    note = f"settings of azo8-gpu, because there is a {kind}; --config azo8 takes those for CPUs"
+    typed = train._load(["--minutes", "5"])
+    assert typed.notes[0] == note
+    expected = config.load_file(config.ACCELERATOR_CONFIG)
+    assert typed.settings == expected.model_copy(update={"minutes": 5})
+    assert str(typed.settings.run.folder) == "runs/azo8-gpu"
+    for words in (["--config", "azo8"], ["--config", "tower6"], ["--game.name", "tictactoe"]):
+        assert note not in train._load(words).notes
+    monkeypatch.undo()
+    assert train.load([]) == config.load_file(config.DEFAULT_CONFIG)
+
+
+def test_jax_starts_early_only_if_a_plugin_is_there(monkeypatch):
+    started = []
+
+    def start():
+        started.append(platforms[-1])
+        if platforms[-1] == "broken":
+            raise RuntimeError("no GPU")
+        return platforms[-1]
+
+    platforms = []
+    monkeypatch.setattr(jax, "default_backend", start)
+    monkeypatch.setattr(devices.importlib.util, "find_spec", lambda name: None)
+    for plugins, platform, expected in (
+        ([], "gpu", False),
+        (["cuda12"], "cpu", False),
+        (["cuda12"], "gpu", True),
+        (["cuda12"], "broken", False),
+    ):
+        platforms.append(platform)
+        monkeypatch.setattr(devices.metadata, "entry_points", lambda group, found=plugins: found)
+        assert devices.has_accelerator(None) is expected
+    assert started == ["cpu", "gpu", "broken"]
