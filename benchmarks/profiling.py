@@ -43,7 +43,7 @@ class ProfilingConfig(measure.Settings):
     batch: pydantic.PositiveInt = 2048
     """Games side by side."""
     simulations: pydantic.PositiveInt = 64
-    """Simulations a move."""
+    """Simulations per move."""
     num_plies: pydantic.PositiveInt = 1
     """Plies of the traced call."""
     top: pydantic.PositiveInt = 20
@@ -95,7 +95,7 @@ def report(config: ProfilingConfig) -> list[str]:
         "",
         measure.markdown_table(("part", "ms", "share"), parts),
         "",
-        measure.markdown_table(("kernel", "share", "calls", "us a call", "scope"), kernels),
+        measure.markdown_table(("kernel", "share", "calls", "us per call", "scope"), kernels),
         "",
     ]
 

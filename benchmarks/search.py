@@ -117,7 +117,7 @@ def report(config: SearchBenchConfig) -> list[str]:
         f"Board {config.size}x{config.size}, {config.algorithm}, mctx with"
         f" {'the same selection rules' if config.same_trees else 'its defaults'}, games at"
         f" {f'plies before {config.before_ply}' if config.before_ply else 'all plies'},"
-        f" {config.repeats} repetitions: median (smallest to largest), microseconds a simulation"
+        f" {config.repeats} repetitions: median (smallest to largest), microseconds per simulation"
         f" and game. Programs over {config.limit_seconds:g} s in all repetitions, or over"
         f" {config.limit_gigabytes:g} GB, are skipped.",
         "",
@@ -127,11 +127,11 @@ def report(config: SearchBenchConfig) -> list[str]:
                 "rules alone",
                 "azo, whole",
                 "mctx, whole",
-                "times less, whole",
-                "times less, without the rules",
+                "times faster, whole",
+                "times faster, without the rules",
                 "aim",
                 "azo.compat.mctx, whole",
-                "times less than mctx",
+                "times faster than mctx",
             ),
             [_tree_row(config, cell) for cell in cells],
         ),
@@ -143,9 +143,9 @@ def report(config: SearchBenchConfig) -> list[str]:
             "network alone",
             "azo, whole",
             "mctx, whole",
-            "times less, whole",
+            "times faster, whole",
             "azo.compat.mctx, whole",
-            "times less than mctx",
+            "times faster than mctx",
         )
         lines += [measure.markdown_table(columns, [_network_row(cell) for cell in cells]), ""]
     return lines

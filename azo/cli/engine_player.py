@@ -56,9 +56,9 @@ def parse(text: str, config: EngineConfig) -> EnginePlayer | None:
 
 
 def with_simulations(config: EngineConfig, number: int) -> EngineConfig:
-    """Returns settings with a number of simulations a move; raises ValueError for 0."""
+    """Returns settings with a number of simulations per move; raises ValueError for 0."""
     if not number:
-        raise ValueError("the engine has at least 1 simulation a move; 0 is for networks")
+        raise ValueError("the engine needs at least 1 simulation per move; 0 is for networks")
     return config.model_copy(update={"num_simulations": number})
 
 

@@ -29,7 +29,7 @@ class TerminalConfig(engine_factory.PlayConfig):
     """A game of Othello in the terminal."""
 
     play: terminal.Sides = "black"
-    """Which side you play; with none azo plays itself."""
+    """Side that you play; with none azo plays against itself."""
 
     NO_EFFECT: ClassVar = engine_settings.WITHOUT_PONDERING
 
@@ -65,7 +65,7 @@ def _kept_game(engine: live_engine.Engine) -> kept_game.KeptGame | None:
     try:
         return kept_game.KeptGame(_folder() / "games", engine.game)
     except ValueError as error:
-        print(f"{error}: unfinished games are not kept", file=sys.stderr)
+        print(f"{error}: unfinished games are not saved", file=sys.stderr)
         return None
 
 

@@ -4,9 +4,9 @@
     azo train --config azo6 --minutes 4 --run.seed 1
 
 `--config` takes the name of a shipped settings file or the path of a TOML file, and flags override
-it; without it, the settings are those of `azo8`, or suit the game of `--game.name`. Ctrl-C,
-SIGTERM and SIGHUP end the run after the current iteration, save it and give exit code 0; the same
-command resumes it.
+it. Without it, the settings are those of `azo8`, or fit the game of `--game.name`. Ctrl-C, SIGTERM
+and SIGHUP end the run after the current iteration, save it and give exit code 0; the same command
+resumes it.
 """
 
 import importlib
@@ -40,16 +40,16 @@ def run_training(
         folder = azo.run_training("tictactoe", {"run.num_iterations": 20}, folder="runs/first")
         network = azo.load_network(folder)
 
-    The run prints its progress, and saves checkpoints and metrics. A call with the folder of a run
-    that has not ended resumes it, also after Ctrl-C, which saves the run and lets the call return.
+    The run prints its progress, and saves checkpoints and metrics. A call with the folder of an
+    unfinished run resumes it. Ctrl-C saves the run, and the call returns.
 
     Args:
       recipe: name of a settings file that comes with azo, or path of a TOML file; by default azo8,
-        or one that suits `game.name` of the settings.
-      settings: changes by full name, such as `search.num_simulations`; docs/recipes.md has them.
-        They hold for the whole run, in place of what the recipe schedules.
-      folder: of the run; by default `runs/` and the name of the recipe. The phases of a curriculum
-        have folders of their own in it, and that of the last phase is returned.
+        or one that fits `game.name` of the settings.
+      settings: changed settings by full name, such as `search.num_simulations`; docs/recipes.md
+        explains them. They hold for the whole run and override the recipe's schedule.
+      folder: of the run; by default `runs/` and the name of the recipe. Each phase of a curriculum
+        has a subfolder, and the folder of the last phase is returned.
       on_event: called with each event of the run as a dictionary, such as `{"event": "iteration",
         "iteration": 12, "learner/policy_loss": 1.2, ...}`, once it is in `metrics.jsonl`. A resumed
         run repeats the iterations after its checkpoint. An exception that it raises ends the run

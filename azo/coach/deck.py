@@ -254,7 +254,7 @@ class Deck:
         self._write(contents.cards)
         number = len(contents.cards)
         sound = f"its {number} sound position{'s' * (number != 1)} stay{'s' * (number == 1)}"
-        self.tell(f"{self._path}: damaged: {reasons}; kept as {aside}, {sound}")
+        self.tell(f"{self._path}: damaged: {reasons}; moved to {aside}, {sound}")
         return contents._replace(refused=[])
 
     @contextlib.contextmanager

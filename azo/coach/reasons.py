@@ -1,9 +1,9 @@
 """Reasons in words for a move that lost discs: facts about the board that hold after it.
 
 A move is compared with the better one: right after both, and along both expected lines. Nothing is
-guessed: a sentence appears only if what it says is so on those boards, and if the better move
-avoids it. Which of the facts costs the discs, no program knows. With fewer than two facts the last
-sentence tells the expected answer and its score, so every mistake has a reason.
+guessed: a sentence appears only if it is true on those boards, and if the better move avoids it.
+The program does not know which of the facts costs the discs. With fewer than two facts, the last
+sentence gives the expected answer and its score, so every mistake has a reason.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ _PARITY_EMPTIES = 20  # with more empty squares, regions are not counted
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """A fact, and the sentence that tells it."""
+    """A fact, and the sentence that states it."""
 
     kind: str  # "wipe-out", "pass", "corner", "safe moves", "mobility", "parity", ...
     text: str
@@ -236,7 +236,7 @@ def _lasting(played: _Line, best: _Line) -> Iterator[Reason]:
         )
         if ours_better - theirs_better - ours + theirs >= _WORSE_BALANCE:
             text = f"After {line}, {we} has {_number(ours, 'move')} and {they} {theirs or 'none'}"
-            other = f"in the line after {better}: {ours_better} and {theirs_better}"
+            other = f"after {better}: {ours_better} and {theirs_better}"
             yield Reason("mobility", f"{text} ({other}).")
     if not is_late and played.turned - best.turned >= _MORE_TURNED:
         number = _number(best.turned, "disc")

@@ -1,6 +1,6 @@
 """The policies of mctx (https://github.com/google-deepmind/mctx), with a faster search.
 
-All other public names of mctx are here too, so a program changes its import alone: `import mctx`
+All other public names of mctx are here too, so a program changes only its import: `import mctx`
 becomes `from azo.compat import mctx`. `stochastic_muzero_policy` and `search` are mctx's own.
 
 mctx itself handles the arguments, draws the noise and computes the results. Only the loop of the

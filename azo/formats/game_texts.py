@@ -1,6 +1,6 @@
 """Games from texts of any format, as written: the moves may be illegal, and passes may be missing.
 
-A text is one transcript (`f5d6c3`), several with one a line, GGF or SGF games `(; ... )`, games
+A text is one transcript (`f5d6c3`), several with one per line, GGF or SGF games `(; ... )`, games
 with headings such as `[Black "name"]`, lines such as `black: name` and `moves: f5d6c3`, a CSV with
 a column of moves, JSON, OBF lines, a board in one line or in rows with moves after it, or a link to
 a game on the page of `azo web`. Games of GGF, SGF and OBF, boards and links name their size; the

@@ -29,14 +29,14 @@ class Result(pydantic.BaseModel, strict=True):
     arm: str
     seed: setting_types.Seed
     run: str
-    """Folder of its network, that of the last phase."""
+    """Folder of the trained network; of a curriculum, that of the last phase."""
     evaluations: setting_types.Count
     games: setting_types.Count
     iterations: setting_types.Count
     training_seconds: setting_types.NonNegativeFloat
     processor_seconds: setting_types.NonNegativeFloat
     match: elo.MatchResult
-    """Against the common opponent."""
+    """Match against the common opponent."""
     against: str | None = None
     versus: elo.MatchResult | None = None
     """Match against the arm `against` with the same seed."""

@@ -1,7 +1,7 @@
 """The interface of a search's rules: which move a simulation follows, and what is played.
 
-`puct` and `gumbel` implement it. A rule of your own is a class with these methods, named by its
-import path in `search.algorithm`: docs/extend.md.
+`puct` and `gumbel` implement it. Your own rules are a class with these methods, named by its import
+path in `search.algorithm`: docs/extend.md.
 """
 
 from typing import Protocol

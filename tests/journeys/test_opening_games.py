@@ -165,7 +165,7 @@ def test_links_say_who_can_open_them_and_damaged_ones_are_explained(browser, por
     visit.wait_for("#message", "is not a link to a game of azo web")
     visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.page.click("#link")
-    visit.wait_for("#message", "The link opens on this machine only: start azo web with --host")
+    visit.wait_for("#message", "The link works only on this machine: start azo web with --host")
     visit.forgive_refusals()
     visit.end()
     address = "http://192.0.2.7:8000"

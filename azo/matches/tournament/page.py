@@ -26,7 +26,7 @@ def results(
 def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> list[str]:
     elo_column = f"Elo ({rated.anchor or 'the mean'} 0)>"
     columns = [">", "player", elo_column, "95 %>", "games>", "won/drawn/lost>", "points>"]
-    columns += ["positions a move>", "seconds a move>", "lost early>"]
+    columns += ["positions per move>", "seconds per move>", "lost early>"]
     rows = []
     for rank, one in enumerate(rated.standings, start=1):
         positions, seconds, num_forfeits = effort(one.name, played)

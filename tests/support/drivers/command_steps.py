@@ -32,7 +32,7 @@ SMALL = (
 ZERO = "~0%"  # a progress bar is drawn
 QUICK = "--engine.num-simulations 10"
 ENDLESS = "--engine.num-simulations 3_000_000"
-KEPT = "the game is kept: 'azo play' offers it at the next start"
+KEPT = "the game is saved: 'azo play' offers it at the next start"
 MATCH = r"\d/\d/\d \(score [01]\.\d+, 95 % [\d.]+ to [\d.]+\)"
 
 
