@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
     """Exports and prints the size; returns the exit code."""
     flags = command_line.parse(ExportConfig, argv, prog="azo export", description=__doc__)
     if flags.batch_size is not None and not flags.portable:
-        raise ValueError("--batch-size is for the programs of --portable; a network takes any")
+        raise ValueError("--batch-size needs --portable: a network takes batches of any size")
     variables, settings = network_files.load(flags.run, is_latest=flags.latest)
     if flags.compact:
         if settings.network.kind != "patterns":

@@ -2,7 +2,8 @@
 
     azo gtp --level 5
 
-For Quarry and tournaments; see docs/protocols.md. Messages go to standard error.
+This command is for Quarry and for tournaments; see docs/protocols.md. Messages go to standard
+error.
 """
 
 from collections.abc import Sequence

@@ -2,8 +2,8 @@
 
     azo json < queries.jsonl > answers.jsonl
 
-For programs that analyse archives. Queries and answers are lines of JSON, like those of KataGo's
-analysis engine; see docs/protocols.md. Messages go to standard error.
+This command is for programs that analyse archives. Queries and answers are lines of JSON, like
+those of KataGo's analysis engine; see docs/protocols.md. Messages go to standard error.
 """
 
 from collections.abc import Sequence

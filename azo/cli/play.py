@@ -2,8 +2,8 @@
 
     azo play --level 1 --play white
 
-Moves are typed as `f5`; `help` lists the commands. By default you play black against the network
-that comes with azo, at full strength. An unfinished game is offered at the next start.
+Type a move as `f5`; `help` lists the commands. By default you play black against the network that
+comes with azo, at full strength. An unfinished game is saved and offered at the next start.
 """
 
 import contextlib

@@ -87,7 +87,7 @@ class PlayConfig(NetworkChoice):
             if value != used:
                 flag = typed_settings.as_flag(name, value)
                 used = typed_settings.text(used)
-                notes.append(f"{flag} holds for analyses; level {self.level} plays with {used}")
+                notes.append(f"{flag} applies to analyses; level {self.level} plays with {used}")
         return notes
 
 

@@ -51,8 +51,8 @@ class SequentialTest:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.elo0) and math.isfinite(self.elo1) and self.elo0 < self.elo1):
             raise ValueError(
-                f"the sequential test is of {self.elo0:g} and {self.elo1:g} Elo, but should be of"
-                " two differences, the smaller one first, such as 0 10"
+                f"the sequential test compares {self.elo0:g} and {self.elo1:g} Elo, but needs two"
+                " differences, the smaller one first, such as 0 10"
             )
         for name, chance in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < chance < 0.5:

@@ -125,7 +125,7 @@ def _verify(folder: pathlib.Path, file: str) -> None:
     """Verifies a file; ValueError, one line, if damaged. Says so once if there are no checksums."""
     if not files.verify_checksums(folder, [file]) and folder not in _unverified:
         _unverified.add(folder)
-        line = f"{folder}: no {files.CHECKSUMS}: damage, or a change by others, is not noticed"
+        line = f"{folder}: no {files.CHECKSUMS}: azo cannot detect damage or changes"
         print(files.one_line(line), file=sys.stderr, flush=True)
 
 

@@ -175,8 +175,8 @@ def _find(
     if not folder.is_dir():
         shipped = ", ".join(shipped_files.networks())
         raise ValueError(
-            f"{folder}: no such folder; give that of a run or an exported network, or a shipped"
-            f" network: {shipped}"
+            f"{folder}: no such folder; give the folder of a run or an exported network, or the"
+            f" name of a shipped network: {shipped}"
         )
     if folder.parent.name == checkpoint_folder.CHECKPOINTS and folder.name.isdecimal():
         run, step = folder.parent.parent, int(folder.name)

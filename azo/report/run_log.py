@@ -53,7 +53,7 @@ def folders(folder: pathlib.Path) -> list[pathlib.Path]:
       ValueError: One line: the folder has no run.
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder; give a run's, such as runs/azo8")
+        raise ValueError(f"{folder}: no such folder; give the folder of a run, such as runs/azo8")
     if (folder / metrics.FILE).is_file():
         return [folder]
     numbered = [

@@ -200,8 +200,8 @@ class Trainer:
                 self.note_end(state, reason)
                 folder = self.settings.run.folder
                 if isinstance(self.game, othello.Othello):
-                    self.screen.note(f"azo play --network {folder} plays it")
-                self.screen.note(f"azo report {folder} draws its curves")
+                    self.screen.note(f"azo play --network {folder} plays against it")
+                self.screen.note(f"azo report {folder} plots its metrics")
         return state
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
@@ -442,7 +442,7 @@ class Trainer:
         if "--minutes" in flags and seconds and iterations < _FEW_ITERATIONS:
             self.screen.note(
                 f"only {plurals.counted(iterations, 'iteration')}, the last of {seconds:.0f} s:"
-                " shorter ones have fewer selfplay.num_games, selfplay.num_plies or"
+                " for shorter iterations, lower selfplay.num_games, selfplay.num_plies or"
                 " learner.num_steps"
             )
 

@@ -45,10 +45,10 @@ def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> l
                 num_forfeits,
             ]
         )
-    notes = f"Draws between equals: {rated.draw_share:.1%}."
+    notes = f"Draws between equal players: {rated.draw_share:.1%}."
     if rated.dispersion is not None:
         notes += (
-            f" Scatter of pairs of games: {rated.dispersion:.2f} times that of independent ones."
+            f" Variance of pairs of games: {rated.dispersion:.2f} times that of independent games."
         )
     return [*tables.table(columns, rows), "", notes]
 
