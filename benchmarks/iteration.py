@@ -97,7 +97,7 @@ def _rows(
             (3600 * num_games, "games per hour"),
         ),
         row(
-            "network alone, within self-play",
+            "only the network, within self-play",
             [repeated * seconds for seconds in timings["network"].seconds],
         ),
         row(

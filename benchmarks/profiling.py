@@ -4,7 +4,7 @@
 
 One call of self-play is traced by JAX's profiler. The trace stays in the folder, for TensorBoard or
 Perfetto. Kernels are attributed to the parts of a search by the scopes in the compiled program. On
-a GPU the kernels of a CUDA graph have no names of their own:
+a GPU the kernels of a CUDA graph have no separate names:
 `XLA_FLAGS=--xla_gpu_enable_command_buffer=` turns graphs off.
 """
 

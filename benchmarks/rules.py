@@ -27,7 +27,7 @@ More rows have the program that a user of either library writes, the same in bot
   sum over the mask of legal actions, and azo's own;
 * a network evaluates each observation and its policy is drawn from, which hides the rules' speed.
 
-`--num-devices 2` measures `shard_map` alone, on two CPU devices of a core each.
+`--num-devices 2` measures only `shard_map`, on two CPU devices with one core each.
 """
 
 import dataclasses

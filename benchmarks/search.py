@@ -124,7 +124,7 @@ def report(config: SearchBenchConfig) -> list[str]:
         measure.markdown_table(
             (
                 "tree: games x simulations",
-                "rules alone",
+                "only the rules",
                 "azo, whole",
                 "mctx, whole",
                 "times faster, whole",
@@ -140,7 +140,7 @@ def report(config: SearchBenchConfig) -> list[str]:
     if config.with_network:
         columns = (
             f"network {config.network}: games x simulations",
-            "network alone",
+            "only the network",
             "azo, whole",
             "mctx, whole",
             "times faster, whole",

@@ -31,7 +31,7 @@ from azo.search import improvement
 from benchmarks import baselines, inputs, measure
 
 PLIES_A_GAME = 60
-NETWORK = "azo's network alone"
+NETWORK = "only azo's network"
 EXAMPLE, EXAMPLE_BY_AZO = "Pgx example", "Pgx example, azo's network"
 EXAMPLE_WITH_RULES = "Pgx example, azo's environment"
 # Targets by network and simulations: speed relative to the example.

@@ -130,8 +130,8 @@ def _print(
         return
     position = analysis.positions[ply - 1]
     terminal.print(notation.diagram(position.board, size), markup=False)
-    alone = formatting.chance(position.raw_value)
-    worth = formatting.worth(position) + f"; network alone {alone}" * bool(alone)
+    raw = formatting.chance(position.raw_value)
+    worth = formatting.worth(position) + f"; network without search {raw}" * bool(raw)
     terminal.print(worth, markup=False)
     if position.moves:
         table = formatting.move_table(

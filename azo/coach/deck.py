@@ -161,7 +161,7 @@ def card(live: live_game.LiveGame, best: int, losses: Mapping[int, float]) -> Ca
 def of_book(
     book: opening_book.Book, engine: live_engine.Engine, side: str, rating: int
 ) -> list[Card]:
-    """Returns the positions in which a side has to know a book that people of a rating meet."""
+    """Returns the positions of a book that a side meets against people of a rating."""
     waiting = [(tuple(notation.parse_moves("f5", engine.game.size)), 1.0)]  # first moves are equal
     found: dict[opening_book.Key, Card] = {}
     while waiting:
@@ -183,7 +183,7 @@ def of_book(
 class Deck:
     """The cards of a file, which need not exist yet, for any number of processes.
 
-    ValueError, one line, if the file cannot be read or written. A damaged file is kept aside, and
+    ValueError, one line, if the file cannot be read or written. A damaged file is renamed, and
     the deck goes on with its sound cards; without `repairs` it is refused. `tell` gets a line for
     the reader then.
     """
@@ -241,7 +241,7 @@ class Deck:
         return _contents(_items(files.read(self._path)))
 
     def _sound(self) -> Contents:
-        """Returns the contents under the lock; a damaged file is kept aside first."""
+        """Returns the contents under the lock; a damaged file is renamed first."""
         contents = self._read()
         if not contents.refused:
             return contents

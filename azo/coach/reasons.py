@@ -19,7 +19,7 @@ from azo.games.host import host_rules, live_game
 from azo.games.host.kernels import legal_moves, stable_discs, surrounded
 
 _MOST = 3  # sentences
-_ENOUGH = 2  # with fewer, the expected answer is told
+_ENOUGH = 2  # with fewer, the expected answer is added
 _LINE_PLIES = 7  # of both lines, with the compared moves
 _FEWER_MOVES, _WORSE_BALANCE, _MORE_STABLE, _MORE_FRONTIER, _MORE_TURNED = 3, 4, 4, 3, 3
 _MORE_EXPECTED = 2.0  # discs, by the network

@@ -246,7 +246,7 @@ class Engine(live_game.LiveGame):
         return people.People(self.evaluator, self._solver)
 
     def chances(self, ratings: Sequence[int]) -> dict[int, list[float]]:
-        """Returns the chances of each legal action that people of some ratings play it.
+        """Returns the probabilities that players of some ratings play each legal action.
 
         Raises ValueError if the game is not that of 8x8, or there is no such rating.
         """

@@ -38,7 +38,7 @@ class People:
     """Knows how people move; the network must be one for 8x8. Not for several threads at once."""
 
     def __init__(self, evaluator: live_search.Evaluator, solver: endgame.Solver):
-        """Prepares a search of its own."""
+        """Prepares a separate search."""
         self._evaluator, self._solver = evaluator, solver
         self._search = live_search.LiveSearch(
             evaluator, engine_settings.for_analysis(engine_settings.EngineConfig())

@@ -170,7 +170,7 @@ def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
 
 
 def begin_iteration(buffer: ReplayBuffer, config: ReplayConfig) -> ReplayBuffer:
-    """Returns the rings as an iteration begins, a window of its own if the settings say so."""
+    """Returns the rings as an iteration begins, with a separate window if the settings say so."""
     return begin_window(buffer) if config.window_iterations else buffer
 
 

@@ -46,7 +46,7 @@ class Assessment:
 
     value: jax.Array | np.ndarray  # [M] float32 in [-1, 1], for the side to move
     action: jax.Array | np.ndarray  # [M] int32, the chosen move
-    # [M] float32, expected final score in discs: of the network alone, or of an engine's search
+    # [M] float32, expected final score in discs: by the network, or by an engine's search
     score: jax.Array | np.ndarray | None
 
 

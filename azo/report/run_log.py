@@ -1,6 +1,6 @@
 """The events of a run.
 
-Each phase of a curriculum, `1-NAME`, `2-NAME`, ..., is a run of its own. Here the phases follow one
+Each phase of a curriculum, `1-NAME`, `2-NAME`, ..., is a separate run. Here the phases follow one
 another: iterations, games, evaluations and seconds continue from one phase to the next.
 """
 

@@ -63,7 +63,7 @@ def legend(*, is_narrow: bool = False) -> str:
     marks = ", ".join(f"{mark} {least:.0f}" for least, _, mark in game_analysis.MARKS)
     return (
         "X black, O white. discs: black's expected final score before the move; ~ marks an"
-        " estimate, a number without ~ is exact. black: black's chance to win, after the search;"
+        " estimate, a number without ~ is exact. black: black's chance of winning, by the search;"
         f" a draw is half a win.{of_search * (not is_narrow)} best: the engine's choice, if it"
         " differs. lost: discs given away."
         f" Marks, by minimum loss in discs: {marks} ({game_analysis.MARGIN:.0f} more if estimated);"

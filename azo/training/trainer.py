@@ -49,7 +49,7 @@ class Matches(Protocol):
         """Plays the network against the opponent of the settings; yields one event."""
 
     def compile_ratings(self, state: run_state.RunState) -> None:
-        """Compiles the search of the ratings, if there are any; in a thread of its own."""
+        """Compiles the search of the ratings, if there are any, in a separate thread."""
 
     def rate(
         self, state: run_state.RunState, iteration: int, num_games: int

@@ -89,8 +89,8 @@ function details(report, { mover }) {
     people: "a human-like move",
     search: `${quality(report).toLocaleString("en")} simulation${quality(report) === 1 ? "" : "s"}`,
   }[report.source];
-  const alone = `network alone ${percent(share(report.raw_value))} for ${mover}`;
-  return `${how} in ${report.seconds.toFixed(1)} s, ${alone}`;
+  const raw = `network without search ${percent(share(report.raw_value))} for ${mover}`;
+  return `${how} in ${report.seconds.toFixed(1)} s, ${raw}`;
 }
 
 function row(move, most, report, isReversed) {

@@ -117,7 +117,7 @@ export class Practice {
 
   /**
    * Adds the next endings, those that people find most often first, or openings, those that they play
-   * most often first: people of the level, if it is like people. Returns how many.
+   * most often first; players at the level, if it is a human level. Returns how many.
    */
   async addShipped(kind) {
     const { rating, settings } = this.play;

@@ -9,7 +9,7 @@ import { difficulty } from "./people.js";
 import { showReasons, showReport, write } from "./panels.js";
 import { showSeconds } from "./stopwatch.js";
 
-const COLD = 8; // a move worse than the best by so many discs has no colour
+const COLD = 8; // a move this many discs worse than the best has no colour
 const ARROWS = 3; // lines that are drawn
 const ARROW_MOVES = [3, 2, 2]; // of each
 
