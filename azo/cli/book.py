@@ -85,8 +85,8 @@ def main(argv: Sequence[str]) -> int:
     elif command in ("-h", "--help"):
         terminal.print(__doc__, markup=False)
     else:
-        given = f"unknown command '{command}'" if command else "a command is missing"
-        raise ValueError(f"azo book: {given}. {validation.suggest(command, _ACTIONS.keys())}")
+        fault = f"unknown command '{command}'" if command else "a command is missing"
+        raise ValueError(f"azo book: {fault}. {validation.suggest(command, _ACTIONS.keys())}")
     return 0
 
 

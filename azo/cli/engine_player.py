@@ -72,10 +72,10 @@ def assessor(player: EnginePlayer, seed: int) -> accuracy.Assessor:
         sides = map(bitboard.to_ints, (position.player, position.opponent))
         for own, other in zip(*sides, strict=True):
             engine.new_game(notation.Board(own, other, is_black_to_move=True))
-            found = engine.think(limits)
-            value.append(found.value)
-            action.append(found.action)
-            score.append(found.discs)
+            report = engine.think(limits)
+            value.append(report.value)
+            action.append(report.action)
+            score.append(report.discs)
         return accuracy.Assessment(
             value=np.array(value, np.float32),
             action=np.array(action, np.int32),

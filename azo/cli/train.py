@@ -61,8 +61,8 @@ def run_training(
       ValueError: One line: a setting is wrong, or the folder holds a run with other settings.
     """
     changes = dict(settings or {})
-    given = (changes.get(name) for name in setting_types.import_settings(config.Config))
-    texts = [x for y in given for x in ([y] if isinstance(y, str) else y or ())]
+    import_values = (changes.get(name) for name in setting_types.import_settings(config.Config))
+    texts = [x for y in import_values for x in ([y] if isinstance(y, str) else y or ())]
     import_paths.allow(x for x in texts if isinstance(x, str) and import_paths.is_path(x))
     import_paths.allow(allow_imports)
     if folder is not None:

@@ -207,13 +207,13 @@ class Deck:
             merged = {card.name: card for card in self._sound().cards}
             num_kept = len(merged)
             for card in cards:
-                known = merged.get(card.name)
-                if known is None and len(merged) >= MAX_CARDS:
+                stored = merged.get(card.name)
+                if stored is None and len(merged) >= MAX_CARDS:
                     num_left += 1
-                elif known is None:
+                elif stored is None:
                     merged[card.name] = card
-                elif card.last > known.last:
-                    merged[card.name] = known.model_copy(update={"memory": card.memory})
+                elif card.last > stored.last:
+                    merged[card.name] = stored.model_copy(update={"memory": card.memory})
                     num_later += 1
             self._write([*merged.values()])
         return Merged(len(merged) - num_kept, num_later, num_left)
@@ -224,13 +224,13 @@ class Deck:
         A later review, of another process, stays.
         """
         with self._locked():
-            kept = {other.name: other for other in self._sound().cards}
-            known = kept.pop(card.name, card)
-            if known.memory is None or known.memory.last <= now:
-                memory = _reviewed(known.memory, now, is_solved=is_solved)
-                known = known.model_copy(update={"memory": memory})
-            self._write([known, *kept.values()])
-        return known.due
+            cards = {other.name: other for other in self._sound().cards}
+            stored = cards.pop(card.name, card)
+            if stored.memory is None or stored.memory.last <= now:
+                memory = _reviewed(stored.memory, now, is_solved=is_solved)
+                stored = stored.model_copy(update={"memory": memory})
+            self._write([stored, *cards.values()])
+        return stored.due
 
     def _write(self, cards: list[Card]) -> None:
         files.write(self._path.resolve(), _CARDS.dump_json(cards), makes_folder=True)

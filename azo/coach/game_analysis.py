@@ -88,9 +88,9 @@ class AnalysedPosition(SearchReport):
 
     def difficulty(self, rating: int) -> float:
         """Returns the probability that players of a rating lose enough discs here for a mark."""
-        known = [move for move in self.moves if move.discs is not None]
-        best = max((move.discs or 0.0 for move in known), default=0.0)
-        good = (move.action for move in known if best - (move.discs or 0.0) < MARKS[-1][0])
+        moves = [move for move in self.moves if move.discs is not None]
+        best = max((move.discs or 0.0 for move in moves), default=0.0)
+        good = (move.action for move in moves if best - (move.discs or 0.0) < MARKS[-1][0])
         return 1.0 - self.chance(rating, good)
 
     @property

@@ -174,8 +174,8 @@ def has_people(game: variant.Variant) -> bool:
 
 def rating_of(level: int | str) -> int | None:
     """Returns the rating of the people that a level plays like, None for the other levels."""
-    found = re.fullmatch(r"human:(\d{4})", str(level), re.ASCII)
-    return int(found[1]) if found and int(found[1]) in RATINGS else None
+    match = re.fullmatch(r"human:(\d{4})", str(level), re.ASCII)
+    return int(match[1]) if match and int(match[1]) in RATINGS else None
 
 
 def level_name(level: int | str) -> str:

@@ -144,10 +144,10 @@ class Engine(live_game.LiveGame):
         least_deep = self.deep_limits(limits).num_simulations
 
         def report(num_simulations: int = 0) -> SearchReport:
-            known = search.report(by_discs=not is_move)
-            visits = 1 + sum(move.visits for move in known.moves)  # 1 of the position itself
+            latest = search.report(by_discs=not is_move)
+            visits = 1 + sum(move.visits for move in latest.moves)  # 1 of the position itself
             return dataclasses.replace(
-                known,
+                latest,
                 num_simulations=num_simulations,
                 num_evaluations=search.num_evaluations - num_before,
                 seconds=time.perf_counter() - start,

@@ -92,16 +92,16 @@ def search(
     if config.backend == "mctx":
         with extras.needed("search.backend mctx", "mctx"):
             mctx_backend = importlib.import_module("azo.search.mctx_backend")
-        found = mctx_backend.search(game, adapted, tree_key, position, root.value, rule, config)
+        result = mctx_backend.search(game, adapted, tree_key, position, root.value, rule, config)
         return SearchResult(
-            found.action,
-            found.policy,
-            found.value,
+            result.action,
+            result.policy,
+            result.value,
             prior,
             raw_policy,
             legal_mass,
             root.value,
-            found.tree,
+            result.tree,
         )
     tree = mcts.run(game, adapted, tree_key, position, root.value, rule, config)
     is_best = rule.moves.is_legal()

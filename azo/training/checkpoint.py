@@ -182,8 +182,8 @@ class Checkpoints(contextlib.ExitStack):
     def _set_aside(self, step: int) -> None:
         # So that its iteration can be saved again.
         place = checkpoint_folder.folder_of(self.folder, step)
-        kept = files.set_aside(place)
-        checkpoint_folder.note(f"{place}: moved to {kept.name}")
+        aside = files.set_aside(place)
+        checkpoint_folder.note(f"{place}: moved to {aside.name}")
 
     def _prune(self) -> None:
         """Removes all but the latest checkpoints and the best one."""

@@ -45,8 +45,8 @@ def _check_speed(model: network.Network, variables: network.Variables, planes: j
 
     def gradient(params: Any) -> Any:
         def total(params: Any) -> jax.Array:
-            found = model.apply(variables | {"params": params}, planes)
-            return sum((x.sum() for x in jax.tree.leaves(found)), jnp.float32(0))
+            prediction = model.apply(variables | {"params": params}, planes)
+            return sum((x.sum() for x in jax.tree.leaves(prediction)), jnp.float32(0))
 
         return jax.grad(total)(params)
 

@@ -258,10 +258,10 @@ class Trainer:
 
     def warn(self, iteration: int, figures: Mapping[str, Any]) -> None:
         """Shows warnings about the network's predictions, when they begin."""
-        found = console.warnings(figures)
-        for name in found.keys() - self.warnings:
-            self.write(iteration, [metrics.Event("warning", {"warning": name}, found[name])])
-        self.warnings = set(found)
+        messages = console.warnings(figures)
+        for name in messages.keys() - self.warnings:
+            self.write(iteration, [metrics.Event("warning", {"warning": name}, messages[name])])
+        self.warnings = set(messages)
 
     def compile(
         self, kind: generations.IterationKind, state: run_state.RunState

@@ -259,7 +259,7 @@ async function startPractice(play) {
   if (location.protocol !== "file:") {
     const manifest = { rel: "manifest", href: "manifest.webmanifest" };
     document.head.append(Object.assign(document.createElement("link"), manifest));
-    navigator.serviceWorker?.register("worker.js").catch(() => {}); // then it needs the network
+    navigator.serviceWorker?.register("worker.js").catch(() => {}); // then the page needs its server
   }
   const kinds = deck.cards().length ? [] : Object.keys(play.settings.practice);
   for (const kind of kinds) await play.practice.addShipped(kind);
