@@ -50,7 +50,7 @@ def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(open_p
     games.append(ggf.GgfGame(8, start, (19, 18), "Zoé", "Bob", black_score=-16))
     files = wthor_files.write(games)
     _drop(visit, {"WTH.wtb": files["wtb"]})
-    visit.wait_for("#choose-title", "301 games in WTH.wtb; open WTH.JOU too for the names")
+    visit.wait_for("#choose-title", "301 games in WTH.wtb; also open WTH.JOU for the names")
     visit.page.keyboard.press("Escape")
     assert visit.moves == []  # nothing was chosen
     _drop(visit, {"WTH.wtb": files["wtb"], "WTH.JOU": files["JOU"]})
