@@ -6,8 +6,7 @@
 
 The first command searches and extends the best lines of the book; each repetition adds positions.
 The second lists the moves of a position. The third writes positions to practise, for `practise
-drill.json` in `azo play` and *Load deck* in `azo web`. `azo book build --help` lists the flags of a
-command.
+drill.json` in `azo play` and *Load deck* in `azo web`. `azo book COMMAND --help` lists the flags.
 """
 
 import pathlib
