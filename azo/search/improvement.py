@@ -40,7 +40,7 @@ class SearchResult:
     prior: jax.Array  # [B, A] float32, the tempered policy before search and noise
     raw_policy: jax.Array  # [B, A] float32, the network's own policy, illegal moves not masked
     legal_mass: jax.Array  # [B] float32, probability of legal moves in the network's policy
-    raw_value: jax.Array  # [B] float32, the network's own value of the position, likewise
+    raw_value: jax.Array  # [B] float32, the network's value of the position, see `mix_values`
     tree: Any  # the whole trees, for analysis: `search_tree.Tree`, or `mctx.Tree` by that backend
 
     __repr__ = summaries.short

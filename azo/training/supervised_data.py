@@ -154,7 +154,7 @@ def prepare(
             f"too few games: {plurals.counted(len(learned), 'position')} to learn and"
             f" {len(held_out)} held out, but each should be at least 1"
         )
-    if settings.source == "runs":  # one example a position of a search
+    if settings.source == "runs":  # one example per searched position
         examples = replay.Examples(
             board=jnp.asarray(learned.board),
             policy=jnp.asarray(learned.policy),

@@ -28,8 +28,8 @@ class Turn:
     result: improvement.SearchResult  # [B]
     after: protocol.Position  # [B], after the move, seen by the side that moves next
     score: jax.Array  # [B] int8, see `trajectories.Trajectory`
-    reward: jax.Array  # [B] float32, likewise
-    discount: jax.Array  # [B] float32, likewise
+    reward: jax.Array  # [B] float32, see `trajectories.Trajectory`
+    discount: jax.Array  # [B] float32, see `trajectories.Trajectory`
 
 
 class Option:
