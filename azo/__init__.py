@@ -1,6 +1,6 @@
 """azo learns Othello from its rules alone. docs/design.md lists its layers.
 
-The names below are for programs. They are loaded at their first use, so `import azo` takes no time.
+Programs use the names below. They are loaded at first use, so `import azo` takes no time.
 `__init__.pyi` gives their types.
 """
 

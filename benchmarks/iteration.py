@@ -88,16 +88,16 @@ def _rows(
             f"whole iteration{' NOISY' if is_noisy else ''}",
             whole,
             (num_plies * search.num_simulations, "simulations/s"),
-            (3600 * num_games, "games an hour"),
+            (3600 * num_games, "games per hour"),
         ),
         row(
             "self-play and replay",
             playing,
             (num_plies * search.num_simulations, "simulations/s"),
-            (3600 * num_games, "games an hour"),
+            (3600 * num_games, "games per hour"),
         ),
         row(
-            "network alone, within self-play",
+            "only the network, within self-play",
             [repeated * seconds for seconds in timings["network"].seconds],
         ),
         row(

@@ -1,4 +1,4 @@
-"""How many positions a second does `azo json` analyse, and `azo gtp` one by one?
+"""How many positions per second does `azo json` analyse, and `azo gtp` one by one?
 
     python -m benchmarks.json_engine --games FILE --num-positions 1000 --num-simulations 400
 
@@ -47,7 +47,7 @@ def main() -> None:
             spent = _processor_seconds() - before
             rates[name].append((num_positions, seconds, spent))
             print(name, num_positions, f"{seconds:.1f} s", f"{spent:.1f} s", file=sys.stderr)
-    print("| command | positions | positions/s | lowest, highest | ms of a core a position |")
+    print("| command | positions | positions/s | lowest, highest | ms of a core per position |")
     print("| --- | ---: | ---: | --- | ---: |")
     for name, rows in rates.items():
         number, seconds, spent = map(sum, zip(*rows, strict=True))

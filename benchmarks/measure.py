@@ -172,7 +172,7 @@ def summary(numbers: Sequence[float]) -> Range:
 
 
 def rate(seconds: Sequence[float], num_items: float) -> Range:
-    """Returns items a second, for calls that process `num_items` each.
+    """Returns items per second, for calls that process `num_items` each.
 
     It is infinite in turns without a positive time, see `less`.
     """

@@ -44,7 +44,7 @@ class NetworksBenchConfig(measure.Settings):
     batch: pydantic.PositiveInt = 256
     """Games side by side."""
     simulations: pydantic.PositiveInt = 16
-    """Simulations a move."""
+    """Simulations per move."""
     repeats: pydantic.PositiveInt = 5
     """Repetitions; each times every program once."""
 
@@ -73,15 +73,15 @@ def report(config: NetworksBenchConfig) -> list[str]:
     rows = [[name, *(per_item(name, part) for part in parts)] for name in config.networks]
     columns = (
         "network",
-        "us an evaluation",
-        "us a simulation of self-play",
+        "us per evaluation",
+        "us per simulation of self-play",
         "the same without proofs",
-        "s of learning a million examples",
+        "s of learning per million examples",
     )
     return [
-        f"8x8, {config.batch} games, {config.simulations} simulations a move,"
-        f" {_LEARNER.batch_size} examples a step, {config.repeats} repetitions: median (smallest to"
-        " largest).",
+        f"8x8, {config.batch} games, {config.simulations} simulations per move,"
+        f" {_LEARNER.batch_size} examples per step, {config.repeats} repetitions: median (smallest"
+        " to largest).",
         "",
         measure.markdown_table(columns, rows),
         "",

@@ -4,7 +4,7 @@
 
 One call of self-play is traced by JAX's profiler. The trace stays in the folder, for TensorBoard or
 Perfetto. Kernels are attributed to the parts of a search by the scopes in the compiled program. On
-a GPU the kernels of a CUDA graph have no names of their own:
+a GPU the kernels of a CUDA graph have no separate names:
 `XLA_FLAGS=--xla_gpu_enable_command_buffer=` turns graphs off.
 """
 
@@ -43,7 +43,7 @@ class ProfilingConfig(measure.Settings):
     batch: pydantic.PositiveInt = 2048
     """Games side by side."""
     simulations: pydantic.PositiveInt = 64
-    """Simulations a move."""
+    """Simulations per move."""
     num_plies: pydantic.PositiveInt = 1
     """Plies of the traced call."""
     top: pydantic.PositiveInt = 20
@@ -95,7 +95,7 @@ def report(config: ProfilingConfig) -> list[str]:
         "",
         measure.markdown_table(("part", "ms", "share"), parts),
         "",
-        measure.markdown_table(("kernel", "share", "calls", "us a call", "scope"), kernels),
+        measure.markdown_table(("kernel", "share", "calls", "us per call", "scope"), kernels),
         "",
     ]
 

@@ -9,15 +9,15 @@ pass and end of game. Two cases are measured:
 * random play: a uniformly random legal action is drawn at every ply.
 
 Nothing may be optimised away, so azo adds legal moves, pass, end and reward of every ply to a
-checksum. The checksum is one word a game: with four accumulators XLA recomputed the rules for some
-of them, which cost a third of the speed. Pgx stores its mask in its state and reads it at the next
-ply to refuse illegal actions. Its ends and rewards are added up in one word too.
+checksum. The checksum is one word per game: with four accumulators XLA recomputed the rules for
+some of them, which cost a third of the speed. Pgx stores its mask in its state and reads it at the
+next ply to refuse illegal actions. Its ends and rewards are added up in one word too.
 
 Pgx runs in the fastest form that we know. One start state is chosen by `where` instead of an `init`
-a ply, and keys are not split. Random play is measured with `jax.random.categorical` over the masked
-logits, as its users write it, and with azo's draw: one 16-bit number a game selects the k-th legal
-action. Its `auto_reset` has its own row. Pgx plays two passes at the end of a game, azo none; both
-count plies. Pgx is skipped if it is not installed (it belongs to the extra `test`).
+per ply, and keys are not split. Random play is measured with `jax.random.categorical` over the
+masked logits, as its users write it, and with azo's draw: one 16-bit number per game selects the
+k-th legal action. Its `auto_reset` has its own row. Pgx plays two passes at the end of a game, azo
+none; both count plies. Pgx is skipped if it is not installed (it belongs to the extra `test`).
 
 More rows have the program that a user of either library writes, the same in both:
 
@@ -27,7 +27,7 @@ More rows have the program that a user of either library writes, the same in bot
   sum over the mask of legal actions, and azo's own;
 * a network evaluates each observation and its policy is drawn from, which hides the rules' speed.
 
-`--num-devices 2` measures `shard_map` alone, on two CPU devices of a core each.
+`--num-devices 2` measures only `shard_map`, on two CPU devices with one core each.
 """
 
 import dataclasses
@@ -104,14 +104,14 @@ def report(config: RulesConfig) -> list[str]:
         compile_seconds = contenders[name].program.compile_seconds
         rows.append((name, *speeds, f"{compile_seconds:.1f}", share))
     columns = (
-        "million plies a second",
+        "million plies per second",
         "by wall clock",
         "by processor time",
         "compile seconds",
         "share of the core",
     )
     lines = [
-        f"{config.batch} games side by side, {config.plies} plies a call, {config.repeats}"
+        f"{config.batch} games side by side, {config.plies} plies per call, {config.repeats}"
         " repetitions: median (smallest to largest).",
         "",
         measure.markdown_table(columns, rows),

@@ -128,14 +128,14 @@ def report(config: SearchBenchConfig) -> list[str]:
         measure.markdown_table(
             (
                 "tree: games x simulations",
-                "rules alone",
+                "only the rules",
                 "azo, whole",
                 "mctx, whole",
-                "times less, whole",
-                "times less, without the rules",
+                "times faster, whole",
+                "times faster, without the rules",
                 "aim",
                 "azo.compat.mctx, whole",
-                "times less than mctx",
+                "times faster than mctx",
             ),
             [_tree_row(config, cell) for cell in cells],
         ),
@@ -144,19 +144,19 @@ def report(config: SearchBenchConfig) -> list[str]:
     if config.with_network:
         columns = (
             f"network {config.network}: games x simulations",
-            "network alone",
+            "only the network",
             "azo, whole",
             "mctx, whole",
-            "times less, whole",
+            "times faster, whole",
             "azo.compat.mctx, whole",
-            "times less than mctx",
+            "times faster than mctx",
         )
         lines += [measure.markdown_table(columns, [_network_row(cell) for cell in cells]), ""]
         columns = (
             f"network {config.network}, without proofs: games x simulations",
             'backend "azo"',
             'backend "mctx"',
-            "times less",
+            "times faster",
         )
         lines += [measure.markdown_table(columns, [_backend_row(cell) for cell in cells]), ""]
     return lines

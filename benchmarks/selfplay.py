@@ -31,7 +31,7 @@ from azo.search import improvement
 from benchmarks import baselines, inputs, measure
 
 PLIES_A_GAME = 60
-NETWORK = "azo's network alone"
+NETWORK = "only azo's network"
 EXAMPLE, EXAMPLE_BY_AZO = "Pgx example", "Pgx example, azo's network"
 EXAMPLE_WITH_RULES = "Pgx example, azo's environment"
 # Targets by network and simulations: speed relative to the example.
@@ -81,11 +81,11 @@ def report(config: SelfplayBenchConfig) -> list[str]:
     lines = [
         f"{config.batch} games at"
         f" {f'plies before {config.before_ply}' if config.before_ply else 'all plies'},"
-        f" {config.num_plies} plies a call, {config.repeats} repetitions: median (smallest to"
+        f" {config.num_plies} plies per call, {config.repeats} repetitions: median (smallest to"
         f" largest). A game counts as {PLIES_A_GAME} plies.",
         "",
         measure.markdown_table(
-            ("self-play", "ms a ply of the batch", "simulations a second", "games an hour"),
+            ("self-play", "ms per ply of the batch", "simulations per second", "games per hour"),
             speeds,
         ),
         "",

@@ -1,4 +1,4 @@
-"""How many positions and nodes a second do the solvers process?
+"""How many positions and nodes per second do the solvers process?
 
     python -m benchmarks.solver --empties 6 8 10 12 --batch 4096
 
@@ -26,7 +26,7 @@ from benchmarks import measure
 
 
 class SolverBenchConfig(measure.Settings):
-    """How many positions and nodes a second do the solvers process?"""
+    """How many positions and nodes per second do the solvers process?"""
 
     empties: tuple[pydantic.PositiveInt, ...] = (6, 8, 10, 12)
     """Numbers of empty squares, one row each."""
@@ -67,7 +67,7 @@ def report(config: SolverBenchConfig) -> list[str]:
         "positions/s",
         "million nodes/s",
         "the same by processor time, one core",
-        "nodes a position, mean",
+        "nodes per position, mean",
         "largest",
         "unsolved",
         "compile seconds",

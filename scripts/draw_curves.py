@@ -2,8 +2,8 @@
 
 python scripts/draw_curves.py --output docs/curves.svg runs/azo8 runs/tower8
 
-A run is named after its folder; phases in folders of their own are joined. The upper panel has Elo
-on the fixed ladder with intervals of 95 %, the lower one the discs lost a move on solved positions.
+A run is named after its folder; phases in separate folders are joined. The upper panel shows Elo on
+the fixed ladder with 95 % intervals, the lower one the discs lost per move on solved positions.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main() -> None:
         elo.fill_between(minutes, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
         lost.plot(minutes, [x["rating/discs_lost"] for x in ratings], "o-", ms=3)
     elo.set_ylabel("Elo on the fixed ladder")
-    lost.set_ylabel("discs lost a move")
+    lost.set_ylabel("discs lost per move")
     lost.set_xlabel("minutes")
     for axes in (elo, lost):
         axes.set_xscale("log")

@@ -53,7 +53,7 @@ def main() -> None:
         pairings.append(elo.Pairing(str(first), str(second), match))
         print(f"{first} against {second}: {match}", flush=True)
     rated = elo.rate(pairings, known={"1800": 1800.0}).standings
-    print("| level | Elo | passes | lost without a disc | discs lost a move, late |")
+    print("| level | Elo | passes | lost without a disc | discs lost per move, late |")
     print("| --- | --- | ---: | ---: | ---: |")
     for one in sorted(rated, key=lambda one: one.name):
         found, (low, high) = counts[int(one.name)], one.interval

@@ -2,11 +2,11 @@
 
     azo analyse f5d6c3d3c4 --html game.html
 
-GAME is a file of games of any format (docs/play.md lists them), packed or not, or - for standard
-input. If there is no such file it is text: moves, a board, a link to a game of `azo web`. --number
-chooses one of several games.
-The engine searches every position, and solves those near the end. A table shows the worth of each
-move in discs, then the largest losses. docs/play.md explains the figures.
+GAME is a file of games in any format that docs/play.md lists, compressed or not, or - for standard
+input. If no such file exists, GAME is read as text: moves, a board, or a link to a game of `azo
+web`. --number chooses one of several games. The engine searches every position, and solves those
+near the end. The output is a table with the value of each move in discs, then the largest losses.
+docs/play.md explains the columns.
 """
 
 import pathlib
@@ -38,13 +38,13 @@ class AnalyseConfig(engine_factory.NetworkChoice):
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """A file of games, text such as "1. f5 d6 2. c3", or - for standard input."""
     number: setting_types.PositiveInt | None = None
-    """Which game of a file with several, from 1."""
+    """Number of the game in a file with several games, from 1."""
     ply: setting_types.PositiveInt | None = None
-    """Show every move of one position, the one before this ply, in place of the whole game."""
+    """Show all moves of the position before this ply, instead of the whole game."""
     html: pathlib.Path | None = None
-    """File for a page with a board, the moves, the mistakes and a graph; it needs no other file."""
+    """Write a self-contained page with board, moves, mistakes and graph to this file."""
     rating: Annotated[int, pydantic.Field(ge=1400, le=2400)] | None = None
-    """Also tell how often people of this rating, 1400 to 2400, play the largest losses."""
+    """Also show how often players with this rating, 1400 to 2400, make the worst moves."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched and solved."""
 
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     if settings.rating:
         engine_settings.check_level(f"human:{settings.rating}", evaluator.game)
         if not evaluator.simulate:
-            raise ValueError("--rating: how people play is known with a pattern network alone")
+            raise ValueError("--rating needs a pattern network")
     game = _read(settings, evaluator.game)
     if game.note:
         print(files.one_line(game.note), file=sys.stderr)
@@ -130,8 +130,8 @@ def _print(
         return
     position = analysis.positions[ply - 1]
     terminal.print(notation.diagram(position.board, size), markup=False)
-    alone = formatting.chance(position.raw_value)
-    worth = formatting.worth(position) + f"; network alone {alone}" * bool(alone)
+    raw = formatting.chance(position.raw_value)
+    worth = formatting.worth(position) + f"; network without search {raw}" * bool(raw)
     terminal.print(worth, markup=False)
     if position.moves:
         table = formatting.move_table(

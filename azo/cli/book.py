@@ -4,9 +4,9 @@
     azo book show openings.book f5d6
     azo book drill openings.book drill.json
 
-The first command lets the engine extend its best lines; repeated, the book grows. The second lists
-the moves of a position. The third writes positions to practise, for `practise drill.json` in `azo
-play` and *Load deck* in `azo web`. `azo book build --help` and so on list the flags.
+The first command searches and extends the best lines of the book; each repetition adds positions.
+The second lists the moves of a position. The third writes positions to practise, for `practise
+drill.json` in `azo play` and *Load deck* in `azo web`. `azo book COMMAND --help` lists the flags.
 """
 
 import pathlib
@@ -33,7 +33,7 @@ class BuildConfig(engine_factory.NetworkChoice):
     """Builds a book, or extends one."""
 
     book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
-    """File to write, such as openings.book; if it exists, it grows."""
+    """File to write, such as openings.book. An existing book is extended."""
     growth: book_building.GrowthConfig = book_building.GrowthConfig()
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched."""
@@ -60,11 +60,11 @@ class DrillConfig(engine_factory.NetworkChoice):
     book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
     """File of a book."""
     deck: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="DECK")]
-    """File to write, such as drill.json; if it exists, new positions are added."""
+    """File to write, such as drill.json. New positions are added to an existing file."""
     play: Literal["black", "white"] = "black"
     """The side that plays by the book."""
     rating: Annotated[int, pydantic.Field(ge=1400, le=2400)] = 1800
-    """Of the people whose moves the other side plays."""
+    """Rating of the people whose moves the other side plays."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -84,8 +84,8 @@ def main(argv: Sequence[str]) -> int:
     elif command in ("-h", "--help"):
         terminal.print(__doc__, markup=False)
     else:
-        given = f"unknown command '{command}'" if command else "a command is missing"
-        raise ValueError(f"azo book: {given}. {validation.suggest(command, _ACTIONS.keys())}")
+        fault = f"unknown command '{command}'" if command else "a command is missing"
+        raise ValueError(f"azo book: {fault}. {validation.suggest(command, _ACTIONS.keys())}")
     return 0
 
 

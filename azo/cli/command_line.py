@@ -34,9 +34,9 @@ _OURS = {_PACKAGE, _PACKAGE.parent / "scripts"}  # in a clone, programs beside t
 _HELP_ALL = "--help-all"
 _ALLOW_IMPORT = "--allow-import"
 _HELP_OF_ALLOW_IMPORT = (
-    "--allow-import MODULE:NAME lets a file, such as the settings of a network, name this code of"
-    " a\ngame or network, which is then run; repeat it for others. docs/reliability.md says what is"
-    " safe\nto open."
+    "--allow-import MODULE:NAME allows a file, such as the settings of a network, to name this code"
+    " of a\ngame or network. The code is then run. Repeat the flag to allow more code."
+    " docs/reliability.md\nsays what is safe to open."
 )
 _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),

@@ -28,7 +28,7 @@ def guarded(run: Callable[[], int], interrupted_by: Callable[[], int | None]) ->
     """Runs a whole command, and returns its exit code.
 
     `interrupted_by` returns the number of a signal that has interrupted it, if any: libraries
-    replace a KeyboardInterrupt by errors of their own.
+    replace a KeyboardInterrupt by their own errors.
     """
     try:
         code = run()
@@ -100,7 +100,7 @@ def explain(error: BaseException) -> str | None:
 def _platform() -> str | None:
     """Returns a line if JAX is in use and has no device.
 
-    The error of a compiled function does not tell: JAX removes its own frames from it.
+    The error of a compiled function does not show it: JAX removes its own frames from it.
     """
     if "jax" not in sys.modules:
         return None

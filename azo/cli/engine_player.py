@@ -56,9 +56,9 @@ def parse(text: str, config: EngineConfig) -> EnginePlayer | None:
 
 
 def with_simulations(config: EngineConfig, number: int) -> EngineConfig:
-    """Returns settings with a number of simulations a move; raises ValueError for 0."""
+    """Returns settings with a number of simulations per move; raises ValueError for 0."""
     if not number:
-        raise ValueError("the engine has at least 1 simulation a move; 0 is for networks")
+        raise ValueError("the engine needs at least 1 simulation per move; 0 is for networks")
     return config.model_copy(update={"num_simulations": number})
 
 
@@ -72,10 +72,10 @@ def assessor(player: EnginePlayer, seed: int) -> accuracy.Assessor:
         sides = map(bitboard.to_ints, (position.player, position.opponent))
         for own, other in zip(*sides, strict=True):
             engine.new_game(notation.Board(own, other, is_black_to_move=True))
-            found = engine.think(limits)
-            value.append(found.value)
-            action.append(found.action)
-            score.append(found.discs)
+            report = engine.think(limits)
+            value.append(report.value)
+            action.append(report.action)
+            score.append(report.discs)
         return accuracy.Assessment(
             value=np.array(value, np.float32),
             action=np.array(action, np.int32),

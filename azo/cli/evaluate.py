@@ -8,21 +8,21 @@
 
 PLAYER and OPPONENT are `random`, `greedy`, `iagno:LEVEL` (easy, medium or hard), `alphabeta:DEPTH`
 (in plies), `patterns:DEPTH` (alpha-beta on pattern weights, in discs), `rollouts:N` (PUCT with N
-random games a move), the FOLDER of a run (its checkpoint with the best score in a match, not the
+random games per move), the FOLDER of a run (its checkpoint with the best score in a match, not the
 latest one), of a checkpoint or of an exported network (searching as in its self-play, but
-greedily), `network:FOLDER:N` (with N simulations a move), `policy:FOLDER` (without search),
+greedily), `network:FOLDER:N` (with N simulations per move), `policy:FOLDER` (without search),
 `engine:FOLDER:N` (the engine of `azo gtp`, one game at a time, by default without the solver at the
 root), or the name of a file in configs/engines with a level, such as `gtp-rhino:3`. `zero-fast` is
 a shipped network. The game is that of the first network; `--game.*` gives it if no player is a
 network.
 
-With `--sprt ELO0 ELO1` the match ends as soon as it decides between two differences in Elo: that
-PLAYER is better by ELO0, which should be kept unless there is evidence, or by ELO1. `--num-games`
-is then the most games. azo/matches/sprt.py describes the test.
+With `--sprt ELO0 ELO1` the match ends when a sequential test decides whether PLAYER is stronger by
+ELO0 (the null hypothesis) or by ELO1. `--num-games` is then the largest number of games.
+azo/matches/sprt.py describes the test.
 
 With `--exact`, the values and moves of a network or of the engine are compared with known scores of
-positions: docs/notebook/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with exact
-scores or estimates, or `random:N` for solved positions with N empty squares from random games. The
+positions, as in docs/notebook/puzzles.md. A SET is a file of OBF lines or CSV (also .gz) with exact
+or estimated scores, or `random:N` for solved positions with N empty squares from random games. The
 table is Markdown.
 
 With `--json`, each match and each row of the table is one JSON object.
@@ -62,29 +62,29 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """A match between two players; with --exact, a player against known scores."""
 
     first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
-    """The player whose result is given."""
+    """The player whose result is reported."""
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")] = _OPPONENT
-    """Its opponent."""
+    """The opponent of PLAYER."""
     num_games: setting_types.Games = setting_types.common(128)
-    """Games: pairs from the same random opening with both colours."""
+    """Games of the match. Each random opening is played twice, with both colours."""
     opening_plies: setting_types.Plies = setting_types.common(4)
     """Random plies at the start of each game."""
     openings: pathlib.Path | None = setting_types.common(None)
-    """File with one opening a line, to draw from in place of random plies."""
+    """File with one opening per line. Openings are drawn from it, instead of random plies."""
     seed: setting_types.Seed = setting_types.common(0)
-    """Of openings, players and sets of positions; the same seed repeats the result."""
+    """Seed of openings, players and sets of positions; the same seed repeats the result."""
     game: registry.GameConfig = registry.GameConfig()
     """The game, if neither player is a network."""
     sprt: Annotated[tuple[float, float], tyro.conf.arg(metavar="ELO0 ELO1")] | None = (
         setting_types.common(None)
     )
-    """End the match once it decides between two differences in Elo, such as 0 10."""
+    """End the match when it decides between two Elo differences, such as 0 10."""
     alpha: float = setting_types.common(0.05)
-    """With --sprt: chance to accept ELO1 if ELO0 is true."""
+    """With --sprt: probability of accepting ELO1 if ELO0 is true."""
     beta: float = setting_types.common(0.05)
-    """With --sprt: chance to accept ELO0 if ELO1 is true."""
+    """With --sprt: probability of accepting ELO0 if ELO1 is true."""
     json_lines: Annotated[bool, tyro.conf.arg(name="json")] = setting_types.common(False)
-    """Print one JSON object a match, or a row of the table, in place of text."""
+    """Print one JSON object per match, or per row of the table, instead of text."""
     exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = (
         setting_types.common(())
     )
@@ -92,11 +92,12 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     simulations: tuple[Annotated[int, pydantic.Field(ge=0, le=settings.MAX_SIMULATIONS)], ...] = (
         setting_types.common(())
     )
-    """With --exact: simulations a move, 0 without search; by default 0 and those of the player."""
+    """With --exact: simulations per move; 0 is the network without search. By default 0 and the
+    number of the player."""
     limit: setting_types.PositiveInt = setting_types.common(1000)
-    """With --exact: positions a set, drawn by the seed."""
+    """With --exact: positions per set, drawn at random."""
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=20)] = setting_types.common(14)
-    """With --exact: solve moves without known scores up to so many empty squares."""
+    """With --exact: solve moves without known scores when at most this many squares are empty."""
     engine: EngineConfig = _NO_SOLVER
     """Settings of PLAYER if it is engine:NETWORK."""
     against: EngineConfig = _NO_SOLVER

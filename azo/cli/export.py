@@ -2,9 +2,10 @@
 
     azo export runs/azo8 checkpoints/mine
 
-The new folder holds parameters and settings only; every command that takes a network takes it. The
-last line says whether the network learned from the rules alone, or from which games and networks.
-With `--portable` it also holds `portable/`, for programs that run without azo: docs/networks.md.
+The new folder holds parameters and settings only; every command that takes a network accepts it.
+The last line of the output says whether the network learned from the rules alone, or from which
+games and networks. With `--portable` it also holds `portable/`, for programs that run without azo:
+docs/networks.md.
 """
 
 import pathlib
@@ -25,13 +26,13 @@ class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     run: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run: its best checkpoint, or its latest if none was evaluated."""
     latest: bool = False
-    """Take the latest checkpoint; the best one depends on a single match with one opponent."""
+    """Take the latest checkpoint. The best one is chosen by a single match against one opponent."""
     compact: bool = False
-    """Round the tables of a pattern network to multiples of 1/512: about half the size."""
+    """Round the tables of a pattern network to multiples of 1/512: about half the file size."""
     portable: bool = False
-    """Add the network as programs that run without azo: for JAX, and for other compilers."""
+    """Also write programs that run without azo: for JAX, and as StableHLO for other compilers."""
     batch_size: setting_types.Games | None = None
-    """With --portable: positions a call of the StableHLO programs; by default 1."""
+    """With --portable: positions per call of the StableHLO programs; by default 1."""
     folder: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="FOLDER")]
     """New folder to write."""
 
@@ -40,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
     """Exports and prints the size; returns the exit code."""
     flags = command_line.parse(ExportConfig, argv, prog="azo export", description=__doc__)
     if flags.batch_size is not None and not flags.portable:
-        raise ValueError("--batch-size is for the programs of --portable; a network takes any")
+        raise ValueError("--batch-size needs --portable: a network takes batches of any size")
     variables, settings = network_files.load(flags.run, is_latest=flags.latest)
     if flags.compact:
         if settings.network.kind != "patterns":

@@ -2,7 +2,8 @@
 
     azo gtp --level 5
 
-For Quarry and tournaments; see docs/protocols.md. Messages go to standard error.
+This command is for Quarry and for tournaments; see docs/protocols.md. Messages go to standard
+error.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
             if size == engine.game.size:
                 return engine
             other = {"network": None, "size": size, "reversed": engine.game.is_reversed}
-            other |= {"book": None}  # it is for the first game alone
+            other |= {"book": None}  # it is only for the first game
             return engine_factory.make_engine(play.model_copy(update=other))
 
         gtp.GtpServer(engine, lines, write, load).run()

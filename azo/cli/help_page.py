@@ -46,7 +46,7 @@ def text(kind: type[pydantic.BaseModel], flags: dict[str, str], settings: Any, p
     column = min(longest, _MAX_FLAG) + 4
     words = [word for name, field in fields.items() if (word := _positional(name, field))]
     lines = [" ".join(["usage:", prog, *words, "[--SETTING VALUE ...]"]), ""]
-    lines.append("Settings that people set, with their defaults:")
+    lines.append("Common settings, with their defaults:")
     for section in sorted(groups, key=bool):  # those of no section first
         lines.append("")
         for shown, explanation in groups[section]:

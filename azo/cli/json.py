@@ -1,9 +1,9 @@
-"""Analyses many positions at once, asked for as lines of JSON.
+"""Analyses many positions at once, for queries as lines of JSON.
 
     azo json < queries.jsonl > answers.jsonl
 
-For programs that analyse archives. Queries and answers are lines of JSON, like those of KataGo's
-analysis engine; see docs/protocols.md. Messages go to standard error.
+This command is for programs that analyse archives. Queries and answers are lines of JSON, like
+those of KataGo's analysis engine; see docs/protocols.md. Messages go to standard error.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ class JsonConfig(engine_factory.NetworkChoice):
     """How many positions are analysed at a time, and how."""
 
     threads: setting_types.PositiveInt | None = None
-    """Positions that are analysed at the same time; by default one a core."""
+    """Positions that are analysed in parallel; by default one per core."""
     # In 158 positions of games by people, with 21 to 56 empty squares, 100,000 nodes found no early
-    # end either, and took 22 ms a position in place of 3.
+    # end either, and took 22 ms per position instead of 3.
     # The nodes take about 5 s of a core; a limit in seconds would depend on what else it does.
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig(
         probe_nodes=10_000, solve_nodes=50_000_000, solve_seconds=3600.0

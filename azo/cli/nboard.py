@@ -2,7 +2,8 @@
 
     azo nboard --engine.num-simulations 1000
 
-For NBoard and tournaments; see docs/protocols.md. Messages go to standard error.
+This command is for NBoard and for tournaments; see docs/protocols.md. Messages go to standard
+error.
 """
 
 from collections.abc import Sequence

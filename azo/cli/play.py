@@ -2,8 +2,8 @@
 
     azo play --level 1 --play white
 
-Moves are typed as `f5`; `help` lists the commands. By default you play black against the network
-that comes with azo, at full strength. An unfinished game is offered at the next start.
+Type a move as `f5`; `help` lists the commands. By default you play black against the network that
+comes with azo, at full strength. An unfinished game is saved and offered at the next start.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ class TerminalConfig(engine_factory.PlayConfig):
     """A game of Othello in the terminal."""
 
     play: terminal.Sides = "black"
-    """Which side you play; with none azo plays itself."""
+    """Side that you play; with none azo plays against itself."""
 
     NO_EFFECT: ClassVar = engine_settings.WITHOUT_PONDERING
 
@@ -65,7 +65,7 @@ def _kept_game(engine: live_engine.Engine) -> kept_game.KeptGame | None:
     try:
         return kept_game.KeptGame(_folder() / "games", engine.game)
     except ValueError as error:
-        print(f"{error}: unfinished games are not kept", file=sys.stderr)
+        print(f"{error}: unfinished games are not saved", file=sys.stderr)
         return None
 
 

@@ -5,9 +5,9 @@
 
 QUEUE is the name of a shipped queue or the path of a TOML file. Each run consists of the commands
 `azo train` and `azo evaluate`, and has a folder FOLDER/ARM/SEED with its result. The same command
-in several terminals does as many runs at a time, each on the cores that `taskset` gives it. Ctrl-C,
-SIGTERM or SIGHUP saves the current run and ends with exit code 0; the same command resumes it.
-`--table` shows the results so far, as Markdown.
+in several terminals runs several jobs in parallel, each on the cores that `taskset` assigns.
+Ctrl-C, SIGTERM or SIGHUP saves the current run and ends with exit code 0; the same command resumes
+it. `--table` shows the results so far, as Markdown.
 """
 
 import pathlib

@@ -3,8 +3,8 @@
     azo report runs/azo8
 
 Reads the metrics and the settings of the run, and writes `report/index.html` into its folder: a
-page that needs no other file, with plots to hover and zoom. The phases of a curriculum, `1-NAME`,
-`2-NAME`, ..., follow one another on one page.
+self-contained page with interactive plots. The phases of a curriculum, `1-NAME`, `2-NAME`, ...,
+follow one another on one page.
 """
 
 import pathlib

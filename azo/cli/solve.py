@@ -2,10 +2,11 @@
 
     azo solve ffo.obf --max-empties 20 --skip-larger
 
-FILE has one position a line, as OBF or CSV, also packed; boards of all sizes are accepted. A line
-is printed for each position: its line in the file, empty squares, score, best move, nodes, time and
-`exact`. Scores in the file are compared with the results. With `--json`, each position is one JSON
-object. Lines that cannot be read are left out and named, unless there is no other.
+FILE has one position per line, as OBF or CSV, optionally compressed. Boards of all sizes are
+accepted. One line is printed per position: its line in the file, empty squares, score, best move,
+nodes, time and `exact`. Scores in the file are compared with the results. With `--json`, each
+position is one JSON object. Unreadable lines are skipped and listed; a file without any readable
+line is an error.
 """
 
 import functools
@@ -34,21 +35,21 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Exact endgames on one core of the host."""
 
     file: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="FILE")]
-    """Positions: OBF or CSV, also .gz, .bz2 and .xz."""
+    """File of positions: OBF or CSV, also .gz, .bz2 and .xz."""
     json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
-    """Print one JSON object a position in place of text."""
+    """Print one JSON object per position instead of text."""
     is_reversed: Annotated[bool, tyro.conf.arg(name="reversed")] = False
-    """Whether fewer discs win."""
+    """Reversed Othello: the side with fewer discs wins."""
     every_move: bool = False
-    """Find the scores of all moves."""
+    """Solve every legal move, not only the best one."""
     max_empties: setting_types.PositiveInt = 26
-    """Positions with more empty squares are an error, unless --skip-larger."""
+    """Largest number of empty squares; more are an error, unless --skip-larger is given."""
     skip_larger: bool = False
-    """Leave out positions with more empty squares than --max-empties."""
+    """Skip positions with more empty squares than --max-empties."""
     max_seconds: setting_types.PositiveFloat | None = None
-    """Time limit of a position."""
+    """Time limit per position, in seconds."""
     max_nodes: setting_types.LargeInt | None = None
-    """Limit of nodes of a position."""
+    """Node limit per position."""
 
 
 def main(argv: Sequence[str]) -> int:

@@ -3,17 +3,16 @@
     azo supervise games.wtb --folder runs/supervised
 
 FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`), GGF, SGF, PGN, JSON or transcripts, one per
-line, each also packed (`.gz`, `.bz2`, `.xz`); a folder stands for its WTHOR files. A game that
-cannot be used is left out, and a line per file lists such games. Positions of a WTHOR game up to
-the one that the archive has solved, with 24 empty squares, get its exact score; others get the
-score of the game. `--source random` and `--source search` make games instead, as the 6x6 project
-does to pretrain first its value, then its policy.
-With `--source runs` FILES are folders of runs: the network learns from all positions in the replays
-of their checkpoints. Game, search, network and rates are those of the first run by default.
-`--config FILE` reads settings from a TOML file, and flags override it.
+line, each also compressed (`.gz`, `.bz2`, `.xz`); a folder stands for its WTHOR files. Games that
+cannot be used are skipped, and one line per file lists them. The archive WTHOR has solved each game
+at 24 empty squares: positions up to there get that exact score, later ones the score of the game.
+`--source random` and `--source search` generate games instead, as the 6x6 project does to pretrain
+first its value, then its policy. With `--source runs` FILES are folders of runs: the network learns
+from all positions in the replays of their checkpoints. Game, search, network and rates are those of
+the first run by default. `--config FILE` reads settings from a TOML file, and flags override it.
 
 After every evaluation the best network so far is in FOLDER/best, for play and for `--start`, and
-the figures are in FOLDER/metrics.jsonl. Ctrl-C ends training after the current steps.
+the metrics are in FOLDER/metrics.jsonl. Ctrl-C ends training after the current steps.
 """
 
 import os

@@ -3,8 +3,8 @@
     azo tournament strength --num-games 20
 
 TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose settings are listed
-in azo/matches/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the
-same command resumes a tournament and repeats no finished game. FOLDER also holds games.txt with the
+in azo/matches/tournament_file.py. FOLDER/games.jsonl gets one line per finished game, so the same
+command resumes a tournament and repeats no finished game. FOLDER also holds games.txt with the
 transcripts, and engines.log with the messages of a program that failed. The tables are Markdown.
 """
 
@@ -26,13 +26,13 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     file: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="TOURNAMENT")]
     """Name of a shipped tournament, or a TOML file."""
     folder: pathlib.Path | None = None
-    """Folder of the games; by default runs/ and the name of the file."""
+    """Folder of the games; by default runs/NAME, with the name of the file."""
     num_games: setting_types.PositiveInt | None = None
-    """Games of each pair, in place of the number in the file; a larger number adds games."""
+    """Games per pair of players, instead of the number in the file. A larger number adds games."""
     openings: pathlib.Path | None = None
-    """File with one opening a line, to draw from in place of those of the tournament."""
+    """File with one opening per line, used instead of the openings of the tournament."""
     table: bool = False
-    """Play nothing; show the tables and write the files of the games so far."""
+    """Play no games; show the tables and write the files of the games so far."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         _, lines = tournament_runner.run(config, folder, is_playing=not flags.table)
     except KeyboardInterrupt:
-        print("stopped; finished games are kept, the same command resumes")
+        print("stopped; finished games are saved; the same command resumes")
         return 0
     print("\n".join(lines))
     return 0

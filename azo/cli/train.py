@@ -4,9 +4,9 @@
     azo train --config azo6 --minutes 4 --run.seed 1
 
 `--config` takes the name of a shipped settings file or the path of a TOML file, and flags override
-it. Without it, the settings are those of `azo8`, on a GPU or TPU those of `azo8-gpu`, or they suit
-the game of `--game.name`. Ctrl-C, SIGTERM and SIGHUP end the run after the current iteration, save
-it and give exit code 0; the same command resumes it.
+it. Without it, the settings are those of `azo8`, or of `azo8-gpu` on a GPU or TPU, or they fit the
+game of `--game.name`. Ctrl-C, SIGTERM and SIGHUP end the run after the current iteration, save it
+and give exit code 0; the same command resumes it.
 """
 
 import importlib
@@ -42,16 +42,16 @@ def run_training(
         folder = azo.run_training("tictactoe", {"run.num_iterations": 20}, folder="runs/first")
         network = azo.load_network(folder)
 
-    The run prints its progress, and saves checkpoints and metrics. A call with the folder of a run
-    that has not ended resumes it, also after Ctrl-C, which saves the run and lets the call return.
+    The run prints its progress, and saves checkpoints and metrics. A call with the folder of an
+    unfinished run resumes it. Ctrl-C saves the run, and the call returns.
 
     Args:
       recipe: name of a settings file that comes with azo, or path of a TOML file; by default azo8,
-        on a GPU or TPU azo8-gpu, or one that suits `game.name` of the settings.
-      settings: changes by full name, such as `search.num_simulations`; docs/recipes.md has them.
-        They hold for the whole run, in place of what the recipe schedules.
-      folder: of the run; by default `runs/` and the name of the recipe. The phases of a curriculum
-        have folders of their own in it, and that of the last phase is returned.
+        on a GPU or TPU azo8-gpu, or one that fits `game.name` of the settings.
+      settings: changed settings by full name, such as `search.num_simulations`; docs/recipes.md
+        explains them. They hold for the whole run and override the recipe's schedule.
+      folder: of the run; by default `runs/` and the name of the recipe. Each phase of a curriculum
+        has a subfolder, and the folder of the last phase is returned.
       on_event: called with each event of the run as a dictionary, such as `{"event": "iteration",
         "iteration": 12, "learner/policy_loss": 1.2, ...}`, once it is in `metrics.jsonl`. A resumed
         run repeats the iterations after its checkpoint. An exception that it raises ends the run
@@ -63,8 +63,8 @@ def run_training(
       ValueError: One line: a setting is wrong, or the folder holds a run with other settings.
     """
     changes = dict(settings or {})
-    given = (changes.get(name) for name in setting_types.import_settings(config.Config))
-    texts = [x for y in given for x in ([y] if isinstance(y, str) else y or ())]
+    import_values = (changes.get(name) for name in setting_types.import_settings(config.Config))
+    texts = [x for y in import_values for x in ([y] if isinstance(y, str) else y or ())]
     import_paths.allow(x for x in texts if isinstance(x, str) and import_paths.is_path(x))
     import_paths.allow(allow_imports)
     if folder is not None:

@@ -2,8 +2,8 @@
 
     azo watch runs/azo8 --open
 
-The page has the plots of `azo report`, renewed as the run goes on, and games of its self-play. It
-is served to this machine only, unless `--host` says otherwise. Ctrl-C ends it, not the run.
+The page shows the plots of `azo report`, updated during the run, and games of its self-play. It is
+served only to this machine, unless `--host` says otherwise. Ctrl-C ends the server, not the run.
 """
 
 import pathlib
@@ -24,11 +24,11 @@ class WatchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     run: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run, or of a curriculum with the runs of its phases."""
     host: str = "127.0.0.1"
-    """Address to listen at; 0.0.0.0 or :: lets all machines that reach this one watch."""
+    """Address to listen on. With 0.0.0.0 or ::, every machine that reaches this one can watch."""
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 8001
-    """Port to listen at; 0 takes a free one."""
+    """Port to listen on; 0 takes a free one."""
     names: tuple[str, ...] = ()
-    """Host names that the page may be opened by, besides localhost and addresses."""
+    """Host names under which the page may be opened, besides localhost and addresses."""
     open: bool = False
     """Open the page in a browser."""
 

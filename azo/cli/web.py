@@ -2,9 +2,9 @@
 
     azo web --open
 
-The page is served to this machine only, unless `--host` says otherwise. Without `--network` it
-offers all networks that come with azo. Ctrl-C ends it. `--export FOLDER` writes a page to practise
-with, endings and openings, for a phone or for no network.
+The page is served only to this machine, unless `--host` says otherwise. Without `--network` it
+offers all networks that come with azo. Ctrl-C ends the server. `--export FOLDER` writes a
+self-contained practice page that works offline, with endings and openings.
 """
 
 import pathlib
@@ -24,17 +24,17 @@ class WebConfig(engine_factory.PlayConfig):
     """A page to play against azo and to analyse games."""
 
     level: engine_settings.Level = 6
-    """The first level of the page, see `azo play`; analysis is at full strength."""
+    """Level that is selected when the page opens, see `azo play`. Analyses are at full strength."""
     host: str = "127.0.0.1"
-    """Address to listen at; 0.0.0.0 or :: lets all machines that reach this one play."""
+    """Address to listen on. With 0.0.0.0 or ::, every machine that reaches this one can play."""
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 8000
-    """Port to listen at; 0 takes a free one."""
+    """Port to listen on; 0 takes a free one."""
     names: tuple[str, ...] = ()
-    """Host names that the page may be opened by, besides localhost and addresses."""
+    """Host names under which the page may be opened, besides localhost and addresses."""
     open: bool = False
     """Open the page in a browser."""
     export: pathlib.Path | None = None
-    """Write a page to practise with into this folder, which needs no server, and end."""
+    """Write a self-contained practice page that works offline into this folder, and exit."""
 
     NO_EFFECT: ClassVar = engine_settings.WITHOUT_PONDERING
     NEEDS: ClassVar[setting_types.Table] = {

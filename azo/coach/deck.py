@@ -161,7 +161,7 @@ def card(live: live_game.LiveGame, best: int, losses: Mapping[int, float]) -> Ca
 def of_book(
     book: opening_book.Book, engine: live_engine.Engine, side: str, rating: int
 ) -> list[Card]:
-    """Returns the positions in which a side has to know a book that people of a rating meet."""
+    """Returns the positions of a book that a side meets against people of a rating."""
     waiting = [(tuple(notation.parse_moves("f5", engine.game.size)), 1.0)]  # first moves are equal
     found: dict[opening_book.Key, Card] = {}
     while waiting:
@@ -183,7 +183,7 @@ def of_book(
 class Deck:
     """The cards of a file, which need not exist yet, for any number of processes.
 
-    ValueError, one line, if the file cannot be read or written. A damaged file is kept aside, and
+    ValueError, one line, if the file cannot be read or written. A damaged file is renamed, and
     the deck goes on with its sound cards; without `repairs` it is refused. `tell` gets a line for
     the reader then.
     """
@@ -207,13 +207,13 @@ class Deck:
             merged = {card.name: card for card in self._sound().cards}
             num_kept = len(merged)
             for card in cards:
-                known = merged.get(card.name)
-                if known is None and len(merged) >= MAX_CARDS:
+                stored = merged.get(card.name)
+                if stored is None and len(merged) >= MAX_CARDS:
                     num_left += 1
-                elif known is None:
+                elif stored is None:
                     merged[card.name] = card
-                elif card.last > known.last:
-                    merged[card.name] = known.model_copy(update={"memory": card.memory})
+                elif card.last > stored.last:
+                    merged[card.name] = stored.model_copy(update={"memory": card.memory})
                     num_later += 1
             self._write([*merged.values()])
         return Merged(len(merged) - num_kept, num_later, num_left)
@@ -224,13 +224,13 @@ class Deck:
         A later review, of another process, stays.
         """
         with self._locked():
-            kept = {other.name: other for other in self._sound().cards}
-            known = kept.pop(card.name, card)
-            if known.memory is None or known.memory.last <= now:
-                memory = _reviewed(known.memory, now, is_solved=is_solved)
-                known = known.model_copy(update={"memory": memory})
-            self._write([known, *kept.values()])
-        return known.due
+            cards = {other.name: other for other in self._sound().cards}
+            stored = cards.pop(card.name, card)
+            if stored.memory is None or stored.memory.last <= now:
+                memory = _reviewed(stored.memory, now, is_solved=is_solved)
+                stored = stored.model_copy(update={"memory": memory})
+            self._write([stored, *cards.values()])
+        return stored.due
 
     def _write(self, cards: list[Card]) -> None:
         files.write(self._path.resolve(), _CARDS.dump_json(cards), makes_folder=True)
@@ -241,7 +241,7 @@ class Deck:
         return _contents(_items(files.read(self._path)))
 
     def _sound(self) -> Contents:
-        """Returns the contents under the lock; a damaged file is kept aside first."""
+        """Returns the contents under the lock; a damaged file is renamed first."""
         contents = self._read()
         if not contents.refused:
             return contents
@@ -254,7 +254,7 @@ class Deck:
         self._write(contents.cards)
         number = len(contents.cards)
         sound = f"its {number} sound position{'s' * (number != 1)} stay{'s' * (number == 1)}"
-        self.tell(f"{self._path}: damaged: {reasons}; kept as {aside}, {sound}")
+        self.tell(f"{self._path}: damaged: {reasons}; moved to {aside}, {sound}")
         return contents._replace(refused=[])
 
     @contextlib.contextmanager

@@ -79,7 +79,7 @@ def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:
     if report.source == "forced":
         return [f"{who} had no choice"]
     if report.source == "people":
-        return [f"{who} moves as people do"]
+        return [f"{who} moves like a human player"]
     if report.source == "book":
         return [f"{who} knows this opening from its book"]
     lines = [outlook(report, who, game)]
@@ -119,7 +119,7 @@ def move_table(
 def outcome(black_score: int, game: variant.Variant, *, num_empties: int = 0) -> str:
     """Returns a final score, the winner's discs first: "37-27 to white".
 
-    A note tells that the score includes empty squares.
+    A note says that the score includes empty squares.
     """
     black = (game.size**2 + black_score) // 2
     white = game.size**2 - black

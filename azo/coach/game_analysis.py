@@ -1,4 +1,4 @@
-"""Analysis of a game: the worth of each position and move, and mistakes.
+"""Analysis of a game: the value of each position and move, and mistakes.
 
 Values are expected results in [-1, 1] for the side to move, searched with the same limits at every
 ply. Positions near the end are solved: their values are exact, and scores are final margins of
@@ -80,17 +80,17 @@ class AnalysedPosition(SearchReport):
         return (discs, result) if self.is_loss_exact else (discs - MARGIN, result - RESULT_MARGIN)
 
     def chance(self, rating: int, actions: Iterable[int]) -> float:
-        """Returns the chance that people of a rating play one of some actions."""
+        """Returns the probability that players of a rating play one of some actions."""
         return sum(
             float(np.interp(rating, engine_settings.PEOPLE_RATINGS, self.people[action]))
             for action in actions
         )
 
     def difficulty(self, rating: int) -> float:
-        """Returns the chance that people of a rating make a move with a mark by its discs here."""
-        known = [move for move in self.moves if move.discs is not None]
-        best = max((move.discs or 0.0 for move in known), default=0.0)
-        good = (move.action for move in known if best - (move.discs or 0.0) < MARKS[-1][0])
+        """Returns the probability that players of a rating lose enough discs here for a mark."""
+        moves = [move for move in self.moves if move.discs is not None]
+        best = max((move.discs or 0.0 for move in moves), default=0.0)
+        good = (move.action for move in moves if best - (move.discs or 0.0) < MARKS[-1][0])
         return 1.0 - self.chance(rating, good)
 
     @property
@@ -178,7 +178,7 @@ def analyse_game(
     *,
     on_position: Callable[[int], None] | None = None,
 ) -> GameAnalysis:
-    """Returns the analysis of a recorded game of Othello: the worth of each position and move.
+    """Returns the analysis of a recorded game of Othello: the value of each position and move.
 
         analysis = azo.analyse_game("f5d6c3d3c4")
         for position in analysis.losses:
@@ -186,9 +186,9 @@ def analyse_game(
 
     Args:
       game: a transcript, or the text of a game or board in any format that docs/play.md lists.
-      engine: searches each position with the limits of its settings, and has the game afterwards;
-        by default that of `azo.load_engine(num_simulations=400)`.
-      on_position: called after each position with the number of analysed positions.
+      engine: searches each position with the limits of its settings, and holds the game afterwards;
+        by default `azo.load_engine(num_simulations=400)`.
+      on_position: called after each position with the number of positions analysed so far.
 
     Raises:
       ValueError: the text is not a game of the engine's rules, or a move is illegal.

@@ -1,9 +1,9 @@
 """Reasons in words for a move that lost discs: facts about the board that hold after it.
 
 A move is compared with the better one: right after both, and along both expected lines. Nothing is
-guessed: a sentence appears only if what it says is so on those boards, and if the better move
-avoids it. Which of the facts costs the discs, no program knows. With fewer than two facts the last
-sentence tells the expected answer and its score, so every mistake has a reason.
+guessed: a sentence appears only if it is true on those boards, and if the better move avoids it.
+The program does not know which of the facts costs the discs. With fewer than two facts, the last
+sentence gives the expected answer and its score, so every mistake has a reason.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from azo.games.host import host_rules, live_game
 from azo.games.host.kernels import legal_moves, stable_discs, surrounded
 
 _MOST = 3  # sentences
-_ENOUGH = 2  # with fewer, the expected answer is told
+_ENOUGH = 2  # with fewer, the expected answer is added
 _LINE_PLIES = 7  # of both lines, with the compared moves
 _FEWER_MOVES, _WORSE_BALANCE, _MORE_STABLE, _MORE_FRONTIER, _MORE_TURNED = 3, 4, 4, 3, 3
 _MORE_EXPECTED = 2.0  # discs, by the network
@@ -29,7 +29,7 @@ _PARITY_EMPTIES = 20  # with more empty squares, regions are not counted
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """A fact, and the sentence that tells it."""
+    """A fact, and the sentence that states it."""
 
     kind: str  # "wipe-out", "pass", "corner", "safe moves", "mobility", "parity", ...
     text: str
@@ -48,23 +48,23 @@ def find(
     """Returns one to three reasons, the strongest kinds first; none without a move to compare.
 
     `refutation` is the move with the expected moves after it, `better` the better move with those
-    expected after that, both from `board`. The `evaluator` is the network whose tables may be told.
-    `leads` are the scores after the move and after the better one in whole discs for the other
-    side, if they are known; `is_exact` is of the first. In reversed Othello only the refutation is
-    told.
+    expected after that, both from `board`. The `evaluator` is the network whose tables may give a
+    reason. `leads` are the scores after the move and after the better one in whole discs for the
+    other side, if they are known; `is_exact` is of the first. In reversed Othello only the
+    refutation is a reason.
     """
     num_plies = min(len(refutation), len(better), _LINE_PLIES)
     if not num_plies:
         return []
     line = _Line(board, refutation[:_LINE_PLIES], game)
-    told = list(_refutation(line, leads, is_exact=is_exact))
+    answer = list(_refutation(line, leads, is_exact=is_exact))
     if game.is_reversed:
-        return told
+        return answer
     played, best = (_Line(board, line[:num_plies], game) for line in (refutation, better))
     both = played, best
     facts = itertools.chain(_sudden(*both), _lasting(*both), _counted(*both, evaluator))
-    found = list(itertools.islice(facts, _MOST))
-    return found if len(found) >= _ENOUGH else found + told
+    strongest = list(itertools.islice(facts, _MOST))
+    return strongest if len(strongest) >= _ENOUGH else strongest + answer
 
 
 class _Line:
@@ -174,15 +174,15 @@ def _sudden(played: _Line, best: _Line) -> Iterator[Reason]:
     if could_move and not has_move and played.moves(2, ours=False):
         yield Reason("pass", f"After {after}, {we} has no move and must pass.")
 
-    given = theirs & ~theirs_better & played.corners
+    new_corners = theirs & ~theirs_better & played.corners
     lost, kept = (line.corner(ours=False) for line in (played, best))
     ours, ours_better = (line.corner(ours=True) for line in (played, best))
     if ours_better == 0 and ours != 0:
         left = f"; now {they} can take it" * (better in played.squares(theirs))
         yield Reason("corner", f"{we} could have taken the corner {better}{left}.")
-    elif given:
-        corners = " and ".join(played.squares(given))
-        number = "corners" if given.bit_count() > 1 else "corner"
+    elif new_corners:
+        corners = " and ".join(played.squares(new_corners))
+        number = "corners" if new_corners.bit_count() > 1 else "corner"
         yield Reason("corner", f"{move} lets {they} take the {number} {corners} at once.")
     elif lost is not None and kept is None:
         line, corner = played.text(0, lost), played.text(lost, lost + 1)
@@ -236,7 +236,7 @@ def _lasting(played: _Line, best: _Line) -> Iterator[Reason]:
         )
         if ours_better - theirs_better - ours + theirs >= _WORSE_BALANCE:
             text = f"After {line}, {we} has {_number(ours, 'move')} and {they} {theirs or 'none'}"
-            other = f"in the line after {better}: {ours_better} and {theirs_better}"
+            other = f"after {better}: {ours_better} and {theirs_better}"
             yield Reason("mobility", f"{text} ({other}).")
     if not is_late and played.turned - best.turned >= _MORE_TURNED:
         number = _number(best.turned, "disc")

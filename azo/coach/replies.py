@@ -36,7 +36,7 @@ def loss_of(
     def worths(text: str) -> list[float]:
         action = notation.parse_action(text, engine.game.size)
         engine.new_game(live.start, (*live.actions, action))
-        found = []
+        values = []
         for number in NUM_SIMULATIONS:
             if engine.is_over:
                 report = game_analysis.end_report(engine)
@@ -44,8 +44,8 @@ def loss_of(
                 limits = Limits(number, _SECONDS, is_analysis=True)
                 report = engine.think(limits, is_stopped=is_stopped)
             assert report.discs is not None
-            found.append(-report.discs * engine.utility(1))
-        return found
+            values.append(-report.discs * engine.utility(1))
+        return values
 
     try:
         pairs = zip(worths(best), worths(move), strict=True)

@@ -1,6 +1,6 @@
 """The policies of mctx (https://github.com/google-deepmind/mctx), with a faster search.
 
-All other public names of mctx are here too, so a program changes its import alone: `import mctx`
+All other public names of mctx are here too, so a program changes only its import: `import mctx`
 becomes `from azo.compat import mctx`. `stochastic_muzero_policy` and `search` are mctx's own.
 
 mctx itself handles the arguments, draws the noise and computes the results. Only the loop of the
@@ -124,7 +124,7 @@ def _simulate(
     tree, path = _back_up(tree, leaf, depth)
 
     def select_part(part: jax.Array, choice: jax.Array) -> jax.Array:
-        # Entries after the last path are 0, the first root, which has a rule of its own.
+        # Entries after the last path are 0, the first root, which has its own rule.
         at = jnp.divmod(jax.lax.dynamic_slice_in_dim(path, part * batch, batch), num_nodes)
         part_key = jax.random.fold_in(select_key, part)
         return choice.at[at].set(select(part_key, _view(tree, *at)))

@@ -23,9 +23,9 @@ class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Growth of a book by searches."""
 
     num_positions: setting_types.PositiveInt = 200
-    """Positions to add, with one search each."""
+    """Positions to add. Each one takes a search."""
     ply_cost: setting_types.PositiveFloat = 0.02
-    """Cost of a ply, in expected result; low costs make deep and narrow books."""
+    """Cost of a ply, in units of the expected result. Low costs make deep and narrow books."""
     max_plies: setting_types.PositiveInt = 24
     """Largest number of moves from the start to a position of the book."""
 

@@ -25,9 +25,9 @@ class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Network of an engine."""
 
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Folder of a run (its checkpoint with the best score in a match, not the latest one), of one
-    of its checkpoints or of an exported network, or the name of one that comes with azo, such as
-    zero-conv; by default the strongest that comes with azo for the board."""
+    """Folder of a run, of a checkpoint or of an exported network, or the name of a network that
+    comes with azo, such as zero-conv. By default the strongest network that comes with azo for the
+    board. Of a run, the checkpoint with the best score in a match is used, not the latest one."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
     """Without --network: rows and columns of the board."""
     reversed: bool = False
@@ -66,14 +66,14 @@ class PlayConfig(NetworkChoice):
     """Network, level and settings of an engine."""
 
     level: engine_settings.Level = engine_settings.NUM_LEVELS
-    """Playing strength in steps of about 100 Elo, from 1 (beginner) to 20, the engine settings; or
-    human:1400 to human:2400: moves as people of that rating make them, learned from their games."""
+    """Playing strength: 1 (beginner) to 20 (the engine settings), in steps of about 100 Elo; or
+    human:1400 to human:2400, which moves like people with that rating, learned from their games."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=20_000)
-    """Settings of the search."""
+    """How the engine searches for moves."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
-    """Opening book (see `azo book`); its moves are played while the position is in it."""
+    """Opening book (see `azo book`). The engine plays from it while the position is in the book."""
     seed: setting_types.Seed = 0
-    """Seed of random choices, in the book and at low levels."""
+    """Seed of random choices: among the moves of the book, and at low levels."""
 
     def check_typed(self, typed: Collection[str]) -> list[str]:
         """See `NetworkChoice.check_typed`; also compares the level with settings of the search."""
@@ -87,7 +87,7 @@ class PlayConfig(NetworkChoice):
             if value != used:
                 flag = typed_settings.as_flag(name, value)
                 used = typed_settings.text(used)
-                notes.append(f"{flag} holds for analyses; level {self.level} plays with {used}")
+                notes.append(f"{flag} applies to analyses; level {self.level} plays with {used}")
         return notes
 
 
@@ -109,22 +109,22 @@ def load_engine(
         report = engine.think()
         engine.play(report.action)
 
-    Loading takes about a second, and about a minute on the first use after installation, which
-    compiles. Pattern networks, as those that come with azo, do not load JAX. Values of a report are
-    expected results in [-1, 1] for the side to move; `discs` are its expected final margin.
+    Loading takes about a second. The first use after installation compiles for about a minute.
+    Pattern networks, such as those that come with azo, do not load JAX. Values of a report are
+    expected results in [-1, 1] for the side to move; `discs` is its expected final margin.
 
     Args:
       network: folder of a run or of an exported network, or the name of one that comes with azo; by
         default the strongest that comes with azo for the board.
       size: without a network, rows of the board.
       is_reversed: without a network, fewer discs win.
-      level: playing strength from 1 (beginner) to 20 (the settings), or such as "human:1800": moves
-        as people of that rating make them.
-      book: file of an opening book, as `azo book` writes it.
+      level: playing strength from 1 (beginner) to 20 (the settings), or a human level such as
+        "human:1800", which moves like people with that rating.
+      book: file of an opening book that `azo book` wrote.
       seed: of random choices, in the book and at low levels.
       allow_imports: import paths that the files of the network may name, see `azo.load_network`.
-      **settings: of the search, see `EngineConfig`: `num_simulations` a move (20,000 by default),
-        `seconds` a move, by default in place of `num_simulations`, and others.
+      **settings: of the search, see `EngineConfig`: `num_simulations` per move (20,000 by default),
+        `seconds` per move, which replace that default, and others.
 
     Raises:
       ValueError: One line: there is no such network, level, book or setting.

@@ -36,39 +36,42 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """How the engine searches for a move."""
 
     num_simulations: setting_types.PositiveInt | None = 400
-    """Simulations a move, in addition to those in the reused tree; None: limited by time only."""
+    """Simulations per move, in addition to those in the reused tree; None: limited only by time."""
     seconds: setting_types.PositiveFloat | None = None
-    """Time a move, by default in place of num_simulations; with both given, the search ends at the
-    first limit reached."""
+    """Seconds per move, which replace the default of num_simulations. If both are given, the search
+    ends at the first limit reached."""
     leaves_per_step: Annotated[int, pydantic.Field(ge=1, le=256)] = 4
     """Leaves that the network evaluates together."""
     c_puct: setting_types.PositiveFloat = 1.0
-    """Weight of exploration in PUCT; analyses, whose values differ less, use two fifths of it."""
+    """Weight of exploration in PUCT. Analyses use two fifths of it, because their values differ
+    less."""
     score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
-    """Share of the final score in the value that the search for a move maximises; 0: the result
-    alone, and the search gives no score. Analyses maximise the score."""
+    """Share of the final score in the value that the search for a move maximises. With 0 only the
+    result counts, and the search gives no score. Analyses maximise the score."""
     prior_temperature: setting_types.PositiveFloat = 1.5
     """Temperature of the network's policy; above 1 flattens it."""
     exact_empties: Annotated[int, pydantic.Field(ge=0, le=10)] = 8
-    """Leaves with at most this many empty squares are solved; 0: none."""
+    """Solve leaves with at most this many empty squares; 0 disables it."""
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 23
-    """Win, draw or loss is solved with at most this many empty squares; 0: never."""
+    """Solve win, draw or loss when at most this many squares are empty; 0 disables it."""
     score_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 20
-    """The score is solved with at most this many; analyses leave the rest to the search."""
+    """Solve the score, too, when at most this many squares are empty. Analyses solve no position
+    with more empty squares."""
     solve_seconds: setting_types.PositiveFloat = 5.0
-    """Time limit of solving, at most half the time of the move; then the position is searched."""
+    """Time limit for solving, at most half the time for the move. Then the position is searched."""
     solve_nodes: setting_types.LargeInt | None = None
-    """Limit of positions that solving visits, so that a slow machine gives the same result."""
+    """Node limit for solving, which makes the result independent of the machine's speed."""
     probe_nodes: setting_types.NonNegativeInt = 100_000
-    """With more empty squares, nodes to prove the result, and to refute the move found; 0: none.
-    Analyses look for early ends alone."""
+    """Node limit for proving a win, or for refuting the chosen move, when too many squares are
+    empty to solve; 0 disables it. Analyses use it only to find early wipe-outs."""
     has_proofs: bool = True
-    """Look for the end of the game ahead, and never search or play what is proven worse: by the
-    result, or by the final score if `score_share` is above 0."""
+    """Look ahead for the end of the game, and never search or play a move that is proven worse: by
+    the result, or by the final score if `score_share` is above 0."""
     ponder: bool = False
     """Search while the opponent thinks, over GTP and NBoard."""
     temperature: setting_types.NonNegativeFloat = 0.0
-    """Above 0, moves are drawn by visits to the power of 1 / temperature."""
+    """Above 0, draw moves in proportion to visits to the power of 1 / temperature; 0: the best
+    move."""
 
     LIMITS: ClassVar[tuple[str, ...]] = ("num_simulations", "seconds")
     NEEDS: ClassVar[setting_types.Table] = {
@@ -129,7 +132,7 @@ RATINGS = range(1400, 2401)
 """Of people whose play a level can have, see `people`."""
 PEOPLE_RATINGS = RATINGS[::200]
 """Those whose chances an analysis has."""
-_PEOPLE = f"human:{RATINGS[0]} to human:{RATINGS[-1]}, learnt from people"
+_PEOPLE = f"human:{RATINGS[0]} to human:{RATINGS[-1]}, learned from games of people"
 LEVELS = f"levels are 1 to {NUM_LEVELS}, and {_PEOPLE}"
 _DRAWN_PRIOR_TEMPERATURE = 2.0  # above that of play: bad moves are tried and drawn
 
@@ -157,10 +160,10 @@ Level = Annotated[
 
 
 def check_level(level: int | str, game: variant.Variant) -> int | str:
-    """Returns a level; raises ValueError, one line, if there is none like that for a game."""
+    """Returns a level; raises ValueError, one line, if a game has no such level."""
     level = parse_level(level)
     if rating_of(level) and not has_people(game):
-        raise ValueError(f"level {level}: games of people are known for 8x8 alone, not {game.name}")
+        raise ValueError(f"level {level}: human levels exist only for 8x8, not for {game.name}")
     return level
 
 
@@ -171,13 +174,13 @@ def has_people(game: variant.Variant) -> bool:
 
 def rating_of(level: int | str) -> int | None:
     """Returns the rating of the people that a level plays like, None for the other levels."""
-    found = re.fullmatch(r"human:(\d{4})", str(level), re.ASCII)
-    return int(found[1]) if found and int(found[1]) in RATINGS else None
+    match = re.fullmatch(r"human:(\d{4})", str(level), re.ASCII)
+    return int(match[1]) if match and int(match[1]) in RATINGS else None
 
 
 def level_name(level: int | str) -> str:
     """Returns a level for people, such as "5 (novice)"."""
-    return f"{level} ({LEVEL_NAMES[level - 1] if isinstance(level, int) else 'like people'})"
+    return f"{level} ({LEVEL_NAMES[level - 1] if isinstance(level, int) else 'human-like'})"
 
 
 def at_level(config: EngineConfig, level: int | str) -> EngineConfig:

@@ -1,8 +1,8 @@
 """The engine: one live game with an opening book, a solver and two searches.
 
-A search for the move to play maximises the result. An analysis maximises the score in discs, in a
-tree of its own: a search for the result alone does not care for discs in decided lines, and gives
-worse scores the longer it runs.
+A search for the move to play maximises the result. An analysis maximises the score in discs, in its
+own tree: a search for only the result ignores discs in decided lines, and gives worse scores the
+longer it runs.
 
 docs/play.md says how `think` chooses between book, solver and search. The value of an unsolved
 position obeys what the solver has proven. Values and scores are for the side to move.
@@ -26,7 +26,7 @@ from azo.solver.host import endgame
 
 _MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early ends
 _SOLVER_SHARE = 0.5  # of the time of a move
-# Simulations of a position whose score decides on a mark: docs/play.md tells how many marks hold.
+# Simulations of a position whose score decides on a mark: docs/play.md says how many marks hold.
 _DEEP = 50_000
 # Networks that need JAX are slow: they get so many times the usual simulations, at most as many.
 _DEEP_FACTOR = 4
@@ -47,7 +47,8 @@ class Engine(live_game.LiveGame):
     ):
         """Starts a game; compiles the network for the settings, which may take seconds.
 
-        `config` are the settings at full strength, also of analyses. `level` weakens moves alone.
+        `config` holds the settings at full strength, which analyses use too. `level` weakens only
+        moves.
         """
         super().__init__(evaluator.game)
         self.evaluator, self.book = evaluator, book
@@ -63,9 +64,9 @@ class Engine(live_game.LiveGame):
 
     @property
     def level(self) -> int | str:
-        """Playing strength, from 1 to 20, or such as "human:1800"; a change empties the tree.
+        """Playing strength: 1 to 20, or a level such as "human:1800". Setting it empties the tree.
 
-        Raises ValueError if there is no such level, or it is not for the board.
+        Raises ValueError if there is no such level, or none like it for the board.
         """
         return self._level
 
@@ -85,7 +86,7 @@ class Engine(live_game.LiveGame):
         return live_search.LiveSearch(self.evaluator, engine_settings.for_analysis(self.config))
 
     def deep_limits(self, usual: Limits) -> Limits:
-        """Returns the limits of an analysis whose scores decide on marks, by those of others."""
+        """Returns the limits of an analysis that decides on marks, given the usual limits."""
         number, seconds = usual.num_simulations, usual.seconds
         if number is not None:
             most = _DEEP if self.evaluator.simulate else min(_DEEP, _DEEP_FACTOR * number)
@@ -116,13 +117,13 @@ class Engine(live_game.LiveGame):
         on_progress: Callable[[SearchReport], None] | None = None,
         progress_seconds: float = 0.25,
     ) -> SearchReport:
-        """Returns the move to play and its reasons; plays nothing.
+        """Returns the move to play, with the values of all moves; does not play it.
 
         Args:
-          limits: when to end; by default the limits of a move at the level.
+          limits: when the search ends; by default the limits of a move at the level.
           only: legal actions that an analysis is restricted to; by default all.
-          is_stopped: called some hundred times a second; True ends the search.
-          on_progress: called with the report so far.
+          is_stopped: called some hundred times per second; True ends the search.
+          on_progress: called with the report so far, at intervals.
           progress_seconds: interval of these calls.
 
         Raises:
@@ -143,10 +144,10 @@ class Engine(live_game.LiveGame):
         least_deep = self.deep_limits(limits).num_simulations
 
         def report(num_simulations: int = 0) -> SearchReport:
-            known = search.report(by_discs=not is_move)
-            visits = 1 + sum(move.visits for move in known.moves)  # 1 of the position itself
+            latest = search.report(by_discs=not is_move)
+            visits = 1 + sum(move.visits for move in latest.moves)  # 1 of the position itself
             return dataclasses.replace(
-                known,
+                latest,
                 num_simulations=num_simulations,
                 num_evaluations=search.num_evaluations - num_before,
                 seconds=time.perf_counter() - start,
@@ -245,7 +246,7 @@ class Engine(live_game.LiveGame):
         return people.People(self.evaluator, self._solver)
 
     def chances(self, ratings: Sequence[int]) -> dict[int, list[float]]:
-        """Returns the chances of each legal action that people of some ratings play it.
+        """Returns the probabilities that players of some ratings play each legal action.
 
         Raises ValueError if the game is not that of 8x8, or there is no such rating.
         """
@@ -256,7 +257,7 @@ class Engine(live_game.LiveGame):
     def with_people(self, report: SearchReport) -> SearchReport:
         """Returns a report of the present position with the chances of people, if known.
 
-        They are of pattern networks alone: others take too long for one more search.
+        Only pattern networks have them: with others one more search takes too long.
         """
         is_known = self.evaluator.simulate and engine_settings.has_people(self.game)
         if not is_known or self.is_over:
@@ -314,7 +315,7 @@ class Engine(live_game.LiveGame):
         return solution
 
     def _probe(self, board: notation.Board, limits: Limits, **options: Any) -> endgame.Solution:
-        """Returns the bounds that few nodes prove, in analyses those of early ends alone."""
+        """Returns the bounds that few nodes prove; in analyses only those of early ends."""
         words, max_nodes = (board.player, board.opponent), self._config_for(limits).probe_nodes
         solution = self._solver.find_early_win(*words, max_nodes)
         num_empties = self.game.size**2 - (board.black | board.white).bit_count()

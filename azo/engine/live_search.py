@@ -190,7 +190,7 @@ class LiveSearch:
         """Returns what is known of the root, as if it took no time.
 
         Only after `grow`. `by_discs` orders the moves by their scores, as analyses do. A search for
-        the result alone gives no scores: it does not care for discs in decided lines.
+        the result only gives no scores: it ignores discs in decided lines.
         """
         root, share = self._tree.nodes[0], self._config.score_share
         moves = self.look()

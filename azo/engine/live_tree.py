@@ -120,7 +120,7 @@ def make_batch(num_leaves: int) -> LeafBatch:
 
 
 def subtree(tree: LiveTree, root: int) -> LiveTree:
-    """Returns the subtree of a node as a tree of its own."""
+    """Returns the subtree of a node as a separate tree."""
     num_nodes, num_edges = tree.counts.tolist()
     copy = make_tree(0, 0, num_nodes=num_nodes, num_edges=num_edges)
     _copy(tree, root, copy)

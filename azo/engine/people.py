@@ -1,10 +1,11 @@
-"""How people of a rating move: chances learned from their games, for opponents that err like them.
+"""How players of a rating move: probabilities learned from their games, for human-like opponents.
 
-The chance of a move is a softmax of its features, whose weights depend on the rating and the ply:
-the network's own policy, the discs that the move loses, at a glance by the network's scores and
-ahead by a short search or with few empty squares the solver, and the kind of its square.
-`scripts/fit_people.py` fits the weights to games of people; nothing else here was learned from
-them. docs/notebook/people.md says how well they hold.
+The probability of a move is a softmax over its features: the network's policy, the kind of the
+square, and two estimates of the discs that the move loses. One estimate is the network's score
+without a search. The other comes from a short search, or with few empty squares from the solver.
+The weights of the features depend on the rating and the ply. `scripts/fit_people.py` fits them to
+games of people; nothing else here was learned from such games. docs/notebook/people.md says how
+well they hold.
 """
 
 import functools
@@ -37,7 +38,7 @@ class People:
     """Knows how people move; the network must be one for 8x8. Not for several threads at once."""
 
     def __init__(self, evaluator: live_search.Evaluator, solver: endgame.Solver):
-        """Prepares a search of its own."""
+        """Prepares a separate search."""
         self._evaluator, self._solver = evaluator, solver
         self._search = live_search.LiveSearch(
             evaluator, engine_settings.for_analysis(engine_settings.EngineConfig())

@@ -127,8 +127,8 @@ def by_discs(
 
     if best is None or best.discs is None:
         least = max(settings.MUCH_VISITED * max(move.visits for move in moves), 1)
-        known = [move for move in moves if move.is_proven or move.visits >= least]
-        best = max(known, key=worth, default=moves[0])
+        candidates = [move for move in moves if move.is_proven or move.visits >= least]
+        best = max(candidates, key=worth, default=moves[0])
 
     def bounded(move: MoveReport) -> MoveReport:
         if worth(move) <= worth(best):

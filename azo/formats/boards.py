@@ -312,5 +312,5 @@ def _side(name: str) -> str:
 def _without_letters(text: str) -> str:
     """Returns a text without the lines that name the columns of a board, or are a border."""
     lines = text.splitlines()
-    kept = (x for x in lines if not (_LETTERS.match(x) or (x.strip() and _BETWEEN_ROWS.match(x))))
-    return "\n".join(kept)
+    rows = (x for x in lines if not (_LETTERS.match(x) or (x.strip() and _BETWEEN_ROWS.match(x))))
+    return "\n".join(rows)

@@ -2,7 +2,7 @@
 
 `game_texts` lists what a text may be. Here games are played by the rules, so that they are legal
 and have their passes. A number chooses one of several games. A game that cannot be read, or is of
-other rules, does not close the others: it is left out, and the reason is told.
+other rules, does not close the others: it is left out, with a reason.
 """
 
 import dataclasses
@@ -135,7 +135,7 @@ def _replayed(game: variant.Variant, record: ggf.GgfGame) -> move_lists.Replayed
 
 
 def to_text(played: ggf.GgfGame, game: variant.Variant, *, is_ggf: bool) -> str:
-    """Returns a line of GGF, or a transcript, of a game from the usual start alone."""
+    """Returns a line of GGF, or a transcript, of a game; a transcript only from the usual start."""
     if is_ggf:
         return ggf.to_text(played)
     if played.board != ggf.usual_start(game):

@@ -1,6 +1,6 @@
 """Games from texts of any format, as written: the moves may be illegal, and passes may be missing.
 
-A text is one transcript (`f5d6c3`), several with one a line, GGF or SGF games `(; ... )`, games
+A text is one transcript (`f5d6c3`), several with one per line, GGF or SGF games `(; ... )`, games
 with headings such as `[Black "name"]`, lines such as `black: name` and `moves: f5d6c3`, a CSV with
 a column of moves, JSON, OBF lines, a board in one line or in rows with moves after it, or a link to
 a game on the page of `azo web`. Games of GGF, SGF and OBF, boards and links name their size; the
@@ -197,12 +197,12 @@ def _boards(text: str, rules: variant.Variant) -> list[ggf.GgfGame]:
 def _transcripts(text: str, rules: variant.Variant) -> Sequence[ggf.Record]:
     texts, names = _without_header(text)
     lines = [_of_moves(line, rules) for line in texts]
-    kept = [number for number, line in enumerate(lines) if line.moves]
-    if not kept:
+    numbers = [number for number, line in enumerate(lines) if line.moves]
+    if not numbers:
         raise ValueError(lines[0].unread if lines and lines[0].unread else "no move in it")
-    body, num_moves = texts[kept[0] : kept[-1] + 1], sum(len(line.moves) for line in lines)
+    body, num_moves = texts[numbers[0] : numbers[-1] + 1], sum(len(line.moves) for line in lines)
     whole = _of_moves("\n".join(body), rules, *names)
-    others = [lines[number] for number in kept[1 : 1 + _MAX_TRIED]]
+    others = [lines[number] for number in numbers[1 : 1 + _MAX_TRIED]]
     are_games = any(_is_legal(line.moves, rules) and not line.unread for line in others)
     are_games |= bool(others) and all(_is_legal(line.moves[:1], rules) for line in others)
     is_one = not whole.unread and _is_legal(whole.moves, rules)

@@ -1,11 +1,11 @@
 """WTHOR, the archive of the French federation: a reader of games.
 
 https://www.ffothello.org/informatique/la-base-wthor/ describes the format. A file of games (.wtb)
-has a header of 16 bytes, then 68 bytes a game: tournament and players (three int16), black's final
-discs, black's discs under perfect play from a late position, and 60 squares as 10 * row + column,
-0 after the last. Passes are not written. Names are in files of their own, `.JOU` for players and
-`.TRN` for tournaments: the header, then 20 or 26 bytes a name, the last of them 0. All numbers are
-little endian.
+has a header of 16 bytes, then 68 bytes per game: tournament and players (three int16), black's
+final discs, black's discs under perfect play from a late position, and 60 squares as 10 * row +
+column, 0 after the last. Passes are not written. Names are in separate files, `.JOU` for players
+and `.TRN` for tournaments: the header, then 20 or 26 bytes per name, the last of them 0. All
+numbers are little endian.
 """
 
 import struct

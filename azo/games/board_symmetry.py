@@ -22,7 +22,7 @@ NUM_SYMMETRIES = 8
 def are_equivalent(board: np.ndarray, first: int, second: int) -> bool:
     """Returns whether a symmetry of a board `[size * size]` maps one square to another.
 
-    An action beyond the squares, as Othello's pass is, is equivalent to itself alone.
+    An action beyond the squares, as Othello's pass is, is equivalent only to itself.
     """
     if first == second or max(first, second) >= len(board):
         return first == second

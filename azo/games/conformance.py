@@ -18,15 +18,15 @@ _LARGEST_SCORE = 127  # the replay stores scores in 8 bits
 
 
 def check_game(game: protocol.Game, *, num_games: int = 16, seed: int = 0) -> None:
-    """Plays random games, and checks the protocol on every position of them.
+    """Plays random games, and checks the protocol at every position of these games.
 
-    A symmetry that moves the planes of the start position is checked only as a member of the group:
-    permutations whose products are members too, and which move squares as actions if actions are
-    squares. What no game shows stays unchecked, such as who should have won.
+    Of a symmetry that changes the start position only the permutations are checked: products must
+    be symmetries too, and squares and actions must move alike if actions are squares. Properties
+    that no game shows are not checked, such as who should have won.
 
     Raises:
-      ValueError: A line for each broken promise, with the ply at which it was found first. Calls
-        are checked only if constants are right, and games only if calls are.
+      ValueError: One line per broken promise, with the first ply at which it was found. Calls are
+        checked only if the constants are right, and games only if the calls are.
     """
     faults: dict[str, str] = {}
     for check in (_constants, _calls, _games):

@@ -90,7 +90,7 @@ class PgxGame(protocol.Game):
         return protocol.broadcast(_init(self.env), (), batch_shape)
 
     def legal_mask(self, position: Any) -> jax.Array:
-        """Returns `[..., A]` bool; the first action alone in a finished game."""
+        """Returns `[..., A]` bool; only the first action in a finished game."""
         first = jnp.zeros_like(position.legal_action_mask).at[..., 0].set(True)
         return protocol.where(position.terminated, first, position.legal_action_mask)
 

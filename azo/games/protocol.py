@@ -1,10 +1,11 @@
-"""The protocol of a game: search, learning and measure use it and name no game.
+"""The protocol of a game. Search and learning use only this interface, and name no game.
 
 A position is a pytree of arrays with leading batch axes `[...]`, seen by the side to move: the
 player. All functions are pure, can be jitted, and accept any batch shape. Compiled code cannot
 raise, so an illegal action gives an undefined position; check with `legal_mask` at the edge.
 
-A class with all members is a game. One that derives from `Game` inherits what it does not replace.
+A class with all these members is a game. A subclass of `Game` inherits the defaults that it does
+not replace.
 """
 
 import abc
@@ -32,7 +33,7 @@ class Step:
 class Game(Protocol):
     """Rules of a two-player zero-sum game whose sides move in turn, without chance or secrets.
 
-    Games are static arguments of compiled programs: equal ones have equal hashes.
+    Games are static arguments of compiled programs: equal games must have equal hashes.
     """
 
     @property
@@ -84,10 +85,10 @@ class Game(Protocol):
 
     @property
     def has_square_actions(self) -> bool:
-        """Whether the first actions are the squares, row by row, and all others keep their place.
+        """Whether the first actions are the squares, row by row, and symmetries fix all others.
 
-        Pooled heads and pattern networks need it. By default: as many actions as squares, or one
-        more.
+        Pooled heads and pattern networks need it. By default True if there are as many actions as
+        squares, or one more.
         """
         return 0 <= self.num_actions - self.board_shape[0] * self.board_shape[1] <= 1
 
@@ -98,7 +99,7 @@ class Game(Protocol):
 
     @property
     def num_slots(self) -> int:
-        """Legal actions that a search keeps of a position, see `search_tree.compact`."""
+        """Number of legal actions that a search stores per position, see `search_tree.compact`."""
         return self.max_legal
 
     @property
@@ -111,9 +112,9 @@ class Game(Protocol):
 
     @property
     def square_symmetries(self) -> np.ndarray:
-        """`[K, squares]` int32 permutations, the identity first; by default it alone.
+        """`[K, squares]` int32 permutations, the identity first; by default only the identity.
 
-        All eight of a square board are numbered as in `board_symmetry`.
+        The eight symmetries of a square board are numbered as in `board_symmetry`.
         """
         return np.arange(self.board_shape[0] * self.board_shape[1], dtype=np.int32)[None]
 
@@ -127,7 +128,7 @@ class Game(Protocol):
     def step(self, position: Position, action: jax.Array) -> Step:
         """Plays the legal actions `[...]` int32; a finished game does not change.
 
-        The batch axes of `position` may be 1 where those of `action` are not, to try many moves.
+        To try many moves, batch axes of `position` may be 1 where those of `action` are not.
         """
         position = broadcast(position, self.is_over(position).shape, action.shape)
         was_over, after = self.is_over(position), self.play(position, action)
@@ -149,7 +150,7 @@ class Game(Protocol):
     def legal_planes(self, position: Position) -> jax.Array:
         """Returns `[..., rows, columns, 2]` bool: moves of the player, then of the opponent.
 
-        Only networks that see moves need it, and a game need not have it.
+        Only networks whose input has the moves need it; other games may leave it out.
         """
         raise ValueError(
             f"{self.name} has no legal_planes: the network should be a tower with input"
@@ -164,7 +165,7 @@ class Game(Protocol):
     def greedy_action(self, key: jax.Array, position: Position) -> jax.Array:
         """Returns `[...]` int32, the move of a baseline that looks one ply ahead.
 
-        By default it wins if it can, and else plays at random.
+        By default it plays a winning move if there is one, else a random move.
         """
         actions = self.legal_actions(position, self.max_legal)
         axis = actions.ndim - 1
@@ -180,7 +181,7 @@ class Game(Protocol):
         return -(-sum(_num_bytes(one) for one in jax.tree.leaves(_one(self))) // 4)
 
     def pack(self, position: Position) -> jax.Array:
-        """Returns positions as `[..., packed_words]` uint32: each array by the bits of its type."""
+        """Returns positions as `[..., packed_words]` uint32: the bits of all their arrays."""
 
         def as_bytes(leaf: jax.Array, one: jax.ShapeDtypeStruct) -> jax.Array:
             batch = leaf.shape[: leaf.ndim - one.ndim]

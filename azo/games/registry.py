@@ -20,14 +20,15 @@ class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     name: Annotated[str, setting_types.known_or_import_path("othello", "tictactoe", "pgx:NAME")] = (
         setting_types.never("othello", is_common=True)
     )
-    """Rules: othello, tictactoe, pgx:NAME for a game of Pgx, or MODULE:CLASS for one of your own,
-    in the current folder or installed."""
+    """Rules: othello, tictactoe, pgx:NAME for a game of Pgx, or MODULE:CLASS for your own game,
+    which is in the current folder or installed."""
     size: Literal[4, 6, 8] = setting_types.never(8, is_common=True)
     """Rows and columns of an Othello board."""
     is_reversed: bool = setting_types.never(False)
     """Reversed Othello: the side with fewer discs wins."""
     start: str | None = setting_types.never(None)
-    """Start position as text, size * size characters of X, O and -, then a space and the mover."""
+    """Start position as text: size * size characters X, O and -, a space, and X or O for the side
+    to move."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "size": (setting_types.needs("name", "othello"),),
@@ -104,7 +105,7 @@ def _checked(source: _Source, path: str) -> "protocol.Game":
         raise ValueError(f"{place} {error}: a game is made without arguments") from error
     if missing := missing or protocol.missing_members(game):
         raise ValueError(
-            f"{place} it is no game, which has {', '.join(missing)}: docs/extend.md tells what"
+            f"{place} it is no game, which has {', '.join(missing)}: docs/extend.md says what"
             " azo.Game needs"
         )
     return game

@@ -22,11 +22,11 @@ class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings that change later in the run."""
 
     share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
-    """Share of the run after which these settings may hold."""
+    """Share of the run after which these settings apply, if `start` is reached too."""
     start: setting_types.NonNegativeInt = 0
-    """First generation with which they may hold, counted from 0; both must be reached."""
+    """First generation with these settings, counted from 0, if `share` is reached too."""
     set: dict[str, Any]
-    """Settings by full names, such as {"search.num_simulations" = 200}."""
+    """Settings by full name, such as {"search.num_simulations" = 200}."""
 
     @pydantic.model_validator(mode="after")
     def _check_start(self) -> "ScheduledSettings":
@@ -43,11 +43,11 @@ class GenerationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Length of a generation."""
 
     num_games: setting_types.NonNegativeInt = setting_types.never(0)
-    """Games of a generation; 0: every iteration is a generation."""
+    """Games per generation; 0: every iteration is a generation."""
     num_samples: setting_types.NonNegativeInt = setting_types.never(0)
-    """Examples to learn from after these games; 0: learn in every iteration."""
+    """Training examples drawn after the games of a generation; 0: learn in every iteration."""
     schedule: tuple[ScheduledSettings, ...] = setting_types.never(())
-    """Changes of settings later in the run."""
+    """Settings that change later in the run."""
 
 
 class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -56,16 +56,16 @@ class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     is_enabled: bool = setting_types.never(False)
     """Self-play uses the best network so far, instead of the newest."""
     num_games: setting_types.PairedGames = setting_types.in_schedule(64)
-    """Games of a match, in pairs from one opening with both colours."""
+    """Games per match. Each opening is played twice, with both colours."""
     num_simulations: setting_types.Simulations = setting_types.in_schedule(64)
-    """Simulations a move in a match."""
+    """Simulations per move in a match."""
     test: Literal["threshold", "significant"] = setting_types.in_schedule("threshold")
-    """Pass by the share of points, or by a one-sided binomial test at 5 %."""
+    """How a network passes: by its share of the points, or by a one-sided binomial test at 5 %."""
     threshold: Annotated[float, pydantic.Field(ge=0, le=1)] = setting_types.in_schedule(0.55)
     """Share of the points that the new network must exceed."""
     after_failure: Literal["play", "learn"] = setting_types.in_schedule("play")
-    """After a failure: play new games with the old network, or learn without new games. The fifth
-    failure in a row leads to new games in any case."""
+    """After a failure: play new games with the old network, or learn without new games. After five
+    failures in a row new games are played in any case."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "num_games": (_WITH_GATE,),

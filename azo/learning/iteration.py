@@ -49,7 +49,7 @@ def build(
     def iterate(
         state: run_state.RunState, progress: jax.Array, numbers: setting_types.Numbers
     ) -> tuple[run_state.RunState, statistics.Metrics]:
-        # JAX may have been told to forget its programs, so a second trace alone is no mistake.
+        # JAX may have been told to forget its programs, so a second trace is not always a mistake.
         types = tuple(jax.typeof(leaf) for leaf in jax.tree.leaves((state, progress, numbers)))
         assert types == (traced or [types])[0], "traced again: types have changed"
         traced.append(types)

@@ -31,39 +31,42 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     optimiser: Annotated[str, setting_types.known_or_import_path("adamw", "sgd", "muon")] = (
         setting_types.never("adamw")
     )
-    """adamw; sgd, with momentum, adds the weight decay to the gradient; muon for hidden kernels and
-    AdamW for the rest; or MODULE:FUNCTION, see docs/extend.md."""
+    """adamw; sgd, with momentum, which adds the weight decay to the gradient; muon, for hidden
+    kernels, with AdamW for the rest; or MODULE:FUNCTION, see docs/extend.md."""
     learning_rate: setting_types.TracedPositive = setting_types.common(2e-3)
-    """Step size after warm-up."""
+    """Learning rate after warm-up."""
     table_feature_rate: setting_types.TracedPositive = 1e-3
-    """Step size of the features in the tables of a pattern network, in place of learning_rate."""
+    """Learning rate of the features in the tables of a pattern network, instead of
+    learning_rate."""
     table_logit_rate: setting_types.TracedPositive = 1e-2
-    """Step size of the logits in these tables."""
+    """Learning rate of the logits in the tables of a pattern network."""
     schedule: Literal["constant", "cosine", "trapezoid"] = setting_types.in_schedule("trapezoid")
-    """Learning rate: constant, or down to a twentieth: by a cosine of the share of the run done, or
-    (trapezoid) in a straight line over its last fifth, so that a longer run goes on at its peak."""
+    """Learning rate over the run: constant; or falling to a twentieth, by a cosine, or (trapezoid)
+    linearly over the last fifth of the run. A trapezoid run can be extended at its peak rate."""
     warmup_steps: setting_types.TracedCount = 50
     """Steps over which the learning rate rises from nearly 0."""
     momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = setting_types.in_schedule(0.9)
     """Momentum of SGD, first decay of AdamW; Muon's momentum is 0.95."""
     weight_decay: setting_types.TracedNonNegative = 1e-4
-    """Weight decay of kernels; biases and scales do not decay, nor do output layers with Muon."""
+    """Weight decay of kernels. Biases and scales do not decay, nor do output layers with Muon."""
     l2_weight: setting_types.TracedNonNegative = 0.0
-    """Weight in the loss of the sum of squares of all kernels, without tables of patterns."""
+    """Weight of the L2 loss: the sum of the squares of all kernels, without pattern tables."""
     batch_size: setting_types.Games = setting_types.in_schedule(2048, is_common=True)
-    """Examples of a step, over all devices."""
+    """Examples per optimiser step, over all devices."""
     num_steps: Annotated[int, pydantic.Field(gt=0, le=10**6)] = setting_types.in_schedule(
         12, is_common=True
     )
-    """Optimiser steps in an iteration."""
+    """Optimiser steps per iteration."""
     policy_weight: setting_types.TracedNonNegative = 1.0
-    """Weight of the policy loss, against that of the value, the squared error."""
+    """Weight of the policy loss; the value loss, a squared error, has weight 1."""
     score_weight: setting_types.TracedNonNegative = 0.5
     """Weight of the score loss, the cross-entropy of the final score."""
     entropy_bonus: setting_types.TracedNonNegative = 0.0
-    """Weight of the policy's entropy over legal moves, which lowers the loss."""
+    """Weight of the entropy bonus: the policy's entropy over legal moves, subtracted from the
+    loss."""
     augment: bool = setting_types.in_schedule(False)
-    """Move every example by a random symmetry; pattern networks have the symmetries themselves."""
+    """Apply a random symmetry to each example. Pattern networks are symmetric and do not need
+    it."""
 
     FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "schedule": "constant",
@@ -154,7 +157,7 @@ def make_optimiser(
     elif config.optimiser == "muon":
         descent = optax.contrib.muon(
             rate,
-            weight_decay=decay,  # of hidden kernels alone
+            weight_decay=decay,  # only of hidden kernels
             adam_b1=config.momentum,
             muon_weight_dimension_numbers=optimisers.hidden_kernels,
             consistent_rms=optimisers.ROOT_MEAN_SQUARE,

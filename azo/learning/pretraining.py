@@ -1,4 +1,4 @@
-"""Games for pretraining: random games, and games searched by values alone.
+"""Games for pretraining: random games, and games searched only by values.
 
 The 6x6 project begins this way. Random games teach the value, with the mean result of repeated
 positions; games searched with these values teach the policy.

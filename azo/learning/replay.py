@@ -1,8 +1,8 @@
 """The replay buffer: a ring of the latest positions of finished games, on the device.
 
-A position takes 4 bytes a packed word, 1 byte an action and 11 bytes for value, score and origin:
-92 bytes on 8x8, 64 on 6x6. Each device has its own ring and samples from it alone, so nothing is
-gathered.
+A position takes 4 bytes per packed word, 1 byte per action and 11 bytes for value, score and
+origin: 92 bytes on 8x8, 64 on 6x6. Each device has its own ring and samples only from it, so
+nothing is gathered.
 
 Rows are in the order of their entry. A window of the last generations or iterations is therefore a
 number of newest rows: `window_starts` counts the rows since the beginning of each.
@@ -29,17 +29,17 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The replay buffer."""
 
     capacity: setting_types.PositiveInt = setting_types.never(800_000, is_common=True)
-    """Positions in the buffer, over all devices; new positions overwrite the oldest."""
+    """Capacity of the replay in positions, over all devices. New positions overwrite the oldest."""
     min_positions: setting_types.PositiveInt = setting_types.in_schedule(8_192)
-    """Positions in the window before learning begins, over all devices."""
+    """Learning begins when the window holds this many positions, over all devices."""
     window_generations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = (
         setting_types.in_schedule(0)
     )
-    """Learn only from this many last generations, the present one included; 0: from all."""
+    """Learn only from this many latest generations, including the current one; 0: from all."""
     window_iterations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = (
         setting_types.in_schedule(0)
     )
-    """Learn only from this many last iterations; 0: from all."""
+    """Learn only from this many latest iterations; 0: from all."""
 
     sampling: Annotated[str, setting_types.known_or_import_path("uniform")] = (
         setting_types.in_schedule("uniform")
@@ -170,7 +170,7 @@ def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
 
 
 def begin_iteration(buffer: ReplayBuffer, config: ReplayConfig) -> ReplayBuffer:
-    """Returns the rings as an iteration begins, a window of its own if the settings say so."""
+    """Returns the rings as an iteration begins, with a separate window if the settings say so."""
     return begin_window(buffer) if config.window_iterations else buffer
 
 

@@ -19,24 +19,24 @@ class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Self-play of one iteration."""
 
     num_games: setting_types.Games = setting_types.never(256, is_common=True)
-    """Games side by side, over all devices."""
+    """Games played in parallel, over all devices."""
     num_plies: Annotated[setting_types.Plies, pydantic.Field(gt=0)] = setting_types.in_schedule(
         32, is_common=True
     )
-    """Plies of each game in an iteration."""
+    """Plies per game in an iteration."""
     min_opening_plies: setting_types.Plies = setting_types.in_schedule(0)
     """Minimum number of random opening plies. Large values restrict training to endgames."""
     max_opening_plies: setting_types.Plies = setting_types.in_schedule(0, is_common=True)
     """Maximum number of random opening plies; each game draws its number uniformly."""
     explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = setting_types.in_schedule(0.0)
-    """Examples from positions searched but not played, for each played position."""
+    """Examples per played position that are taken from positions searched but not played."""
     options: Annotated[
         tuple[Annotated[str, setting_types.known_or_import_path()], ...],
         pydantic.Field(max_length=16),
     ] = setting_types.never(())
-    """Options of your own, MODULE:CLASS each, as docs/extend.md says."""
+    """Your own options, each as MODULE:CLASS, see docs/extend.md."""
     teacher: str | None = setting_types.never(None)
-    """Folder of a network that plays in place of the learner's network."""
+    """Folder of a network that plays instead of the learner's network."""
 
     FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"num_games": 128, "num_plies": 16}
 

@@ -1,6 +1,6 @@
 """Supervised learning from recorded games: examples and held-out scores.
 
-    games -> plies -> held-out games apart, early plies thinned -> one example a position
+    games -> plies -> held-out games apart, early plies thinned -> one example per position
 
 Games are actions on the host, as from `game_files` or `pretraining`. All examples lie packed
 on the device; `learner.learn` takes given rows in each step.
@@ -31,11 +31,11 @@ class ExamplesConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Examples from recorded games."""
 
     held_out: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.1
-    """Share of the games held out for measuring; copies of a game stay together."""
+    """Share of the games held out for evaluation; copies of a game stay together."""
     keep_under_8: _Share = 0.3
-    """Share of the plies 0 to 7 that become examples."""
+    """Share of plies 0 to 7 that become examples."""
     keep_under_16: _Share = 0.7
-    """Share of the plies 8 to 15 that become examples."""
+    """Share of plies 8 to 15 that become examples."""
 
 
 @flax.struct.dataclass

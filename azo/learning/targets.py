@@ -31,9 +31,9 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     )
     """Value target: outcome; lambda, the lambda-return; or MODULE:FUNCTION, see docs/extend.md."""
     trace_decay: setting_types.TracedShare = 0.85
-    """lambda: 1 for the result, 0 for the search's value one ply later."""
+    """Lambda of the lambda-return: 1 is the result, 0 the search's value one ply later."""
     average_duplicates: Literal["none", "same"] = setting_types.in_schedule("none")
-    """Average the targets of equal positions of one actor version."""
+    """Average the targets of equal positions that were played by the same actor version."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "trace_decay": (setting_types.needs("value", "lambda"),),

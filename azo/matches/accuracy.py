@@ -1,7 +1,7 @@
 """Accuracy of a network against known scores: its values, its moves, and its calibration.
 
 Scores are those of `position_sets`: exact, or the estimates of an engine. A value is the expected
-result in [-1, 1] for the side to move, of the network alone or of a search with it. Values are
+result in [-1, 1] for the side to move, of only the network or of a search with it. Values are
 calibrated if positions with a value near v have the mean result v. The calibration error is the
 mean over positions of |mean value - mean result| in the bin of the position's value: the expected
 calibration error (Guo et al., 2017, arXiv:1706.04599), here from 0 to 2.
@@ -46,7 +46,7 @@ class Assessment:
 
     value: jax.Array | np.ndarray  # [M] float32 in [-1, 1], for the side to move
     action: jax.Array | np.ndarray  # [M] int32, the chosen move
-    # [M] float32, expected final score in discs: of the network alone, or of an engine's search
+    # [M] float32, expected final score in discs: by the network, or by an engine's search
     score: jax.Array | np.ndarray | None
 
 
@@ -113,7 +113,7 @@ def assessors(
     key: jax.Array,
     simulations: Sequence[int] = (),
 ) -> list[Assessor]:
-    """Returns a network without search, and with numbers of simulations a move.
+    """Returns a network without search, and with numbers of simulations per move.
 
     By default it has no search, and then that of the player.
     """

@@ -69,7 +69,7 @@ def _file_for(name: str) -> pathlib.Path:
 
 
 class _TypedGame(pydantic.BaseModel):
-    """The section of a game alone, so that messages name it."""
+    """Only the section of a game, so that messages name it."""
 
     game: registry.GameConfig
 

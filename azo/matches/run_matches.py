@@ -118,7 +118,7 @@ class RunMatches:
         return state.variables()
 
     def player(self, variables: network.Variables, num_simulations: int) -> players.NetworkPlayer:
-        """Returns a network of the run as a player on the default device alone."""
+        """Returns a network of the run as a player on only the default device."""
         settings = self.settings
         trained = players.NetworkPlayer(
             jax.device_get(variables), self.game, settings.network, settings.search

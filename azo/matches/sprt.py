@@ -6,8 +6,9 @@ colours, the log-likelihood ratio (LLR) of `elo1` to `elo0` is compared with Wal
 
     log(beta / (1 - alpha)) and log((1 - beta) / alpha).
 
-`alpha` is the chance to accept `elo1` if `elo0` is true, `beta` that to accept `elo0` if `elo1` is
-true. The bounds are exact for a sum of small steps; steps that overshoot make errors rarer.
+`alpha` is the probability of accepting `elo1` if `elo0` is true, `beta` that of accepting `elo0` if
+`elo1` is true. The bounds are exact for a sum of small steps; steps that overshoot make errors
+rarer.
 
 The two games of an opening depend on one another, so a pair is one observation with five results: 0
 to 2 points, in halves (the pentanomial model of fishtest and fastchess). Their probabilities are
@@ -51,8 +52,8 @@ class SequentialTest:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.elo0) and math.isfinite(self.elo1) and self.elo0 < self.elo1):
             raise ValueError(
-                f"the sequential test is of {self.elo0:g} and {self.elo1:g} Elo, but should be of"
-                " two differences, the smaller one first, such as 0 10"
+                f"the sequential test compares {self.elo0:g} and {self.elo1:g} Elo, but needs two"
+                " differences, the smaller one first, such as 0 10"
             )
         for name, chance in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < chance < 0.5:

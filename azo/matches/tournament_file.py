@@ -52,13 +52,13 @@ class PlayerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     network: pathlib.Path | None = None
     """Alternatively, the folder of a run or of an exported network."""
     simulations: tuple[setting_types.PositiveInt, ...] = ()
-    """Networks: simulations a move, one player each; by default those of self-play."""
+    """Networks: simulations per move, one player for each number; by default as in self-play."""
     set: dict[str, Any] = {}
-    """Networks: settings of [search] that differ from those of self-play."""
+    """Networks: settings of [search] that differ from self-play."""
     engine: pathlib.Path | None = None
     """Alternatively, an external engine: the file that describes it."""
     levels: tuple[setting_types.NonNegativeInt, ...] = ()
-    """Engines: levels, one player each; by default the level in the engine's file."""
+    """Engines: levels, one player for each; by default the level in the engine's file."""
 
     @pydantic.model_validator(mode="after")
     def _check_kind(self) -> "PlayerConfig":
@@ -80,7 +80,7 @@ class OpeningsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     plies: setting_types.Plies = 8
     """Plies of random openings."""
     path: pathlib.Path | None = None
-    """File with one transcript a line, to draw from in place of random plies."""
+    """File with one transcript per line. Openings are drawn from it, instead of random plies."""
 
 
 class TournamentConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -88,19 +88,20 @@ class TournamentConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     players: Annotated[tuple[PlayerConfig, ...], pydantic.Field(min_length=1)]
     format: Literal["round-robin", "ladder", "gauntlet"] = "round-robin"
-    """All pairs; neighbours in the list; or the first player against all others."""
+    """Which pairs play: all; neighbours in the list; or the first player against all others."""
     reach: setting_types.PositiveInt = 1
-    """Ladder: number of next players in the list that each player meets."""
+    """Ladder: each player meets this many players that follow it in the list."""
     num_games: setting_types.PairedGames = 10
-    """Games of each pair; every opening is played with both colours."""
+    """Games per pair of players. Every opening is played with both colours."""
     openings: OpeningsConfig = OpeningsConfig()
     game: registry.GameConfig = registry.GameConfig()
     seed: setting_types.Seed = 0
     """Seed of the openings and the players."""
     games_at_once: setting_types.Games = 128
-    """Games played at the same time."""
+    """Games played in parallel."""
     anchor: str | None = None
-    """Player whose rating is 0; by default random if it plays, else the mean of all is 0."""
+    """Player whose rating is defined as 0; by default random if it plays, else the mean of all
+    players is 0."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +109,7 @@ class TournamentPlayer:
     """A player of a tournament."""
 
     name: str
-    definition: dict[str, Any]  # decides the player's moves; tells players of one name apart
+    definition: dict[str, Any]  # decides the player's moves; distinguishes players of one name
     contender: backends.Contender
 
 

@@ -2,7 +2,7 @@
 
 The folder has `games.jsonl` with a line for each finished game, which is never played again;
 `players.jsonl` with the definitions of the players; `engines.log` with the exchanges with engines
-that failed; and `games.txt` with a transcript of each game a line, for other commands.
+that failed; and `games.txt` with one transcript per line, for other commands.
 """
 
 import io

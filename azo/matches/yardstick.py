@@ -24,7 +24,7 @@ FILE = pathlib.Path(__file__).with_name("yardstick.npz")
 """For each size of the board: balanced openings, and positions with the score of each move.
 `scripts/make_yardstick.py` writes it."""
 ILLEGAL = -128  # in place of the score of a move
-_NEAR = 120  # Elo: a match against a player as strong as this tells enough
+_NEAR = 120  # Elo: a match against a player as strong as this is informative
 _ROWS = run_clock.FEWEST_GAMES // 2  # of the compiled search, for any number of games
 
 
@@ -35,13 +35,13 @@ class Measurement:
     standing: elo.Standing
     results: Mapping[str, elo.MatchResult]  # by the name of the opponent on the ladder
     places: tuple[str | None, str | None]  # the next weaker and the next stronger player
-    discs_lost: float  # a move, mean over the solved positions
+    discs_lost: float  # per move, mean over the solved positions
 
     def __str__(self) -> str:
         low, high = self.standing.interval
         words = zip(("above", "below"), self.places, strict=True)
         places = ", ".join(f"{word} {name}" for word, name in words if name is not None)
-        lost = f"{self.discs_lost:.2f} discs lost a move"
+        lost = f"loses {self.discs_lost:.2f} discs per move"
         return f"Elo {self.standing.rating:.0f} +- {(high - low) / 2:.0f}: {places}; {lost}"
 
 

@@ -125,7 +125,7 @@ def _verify(folder: pathlib.Path, file: str) -> None:
     """Verifies a file; ValueError, one line, if damaged. Says so once if there are no checksums."""
     if not files.verify_checksums(folder, [file]) and folder not in _unverified:
         _unverified.add(folder)
-        line = f"{folder}: no {files.CHECKSUMS}: damage, or a change by others, is not noticed"
+        line = f"{folder}: no {files.CHECKSUMS}: azo cannot detect damage or changes"
         print(files.one_line(line), file=sys.stderr, flush=True)
 
 
@@ -191,10 +191,10 @@ def _read_archive(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarra
             if any(member.compress_type not in _COMPRESSIONS for member in members):
                 raise ValueError("packed in a way that numpy does not write")
             names = [member.filename.removesuffix(".npy") for member in members]
-            found = _arrays({name: _header(archive, name) for name in names})
-            fault = difference(found, expected)
+            arrays = _arrays({name: _header(archive, name) for name in names})
+            fault = difference(arrays, expected)
             if not fault:
-                return {name: _read_array(archive, name, name not in names) for name in found}
+                return {name: _read_array(archive, name, name not in names) for name in arrays}
     except files.Unreadable:
         raise
     except _DAMAGE as error:

@@ -1,4 +1,4 @@
-"""Networks and their predictions: what all kinds share, those of users too."""
+"""Networks and their predictions: the base of all kinds of networks, including your own."""
 
 import functools
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class Prediction:
     prior_logits: jax.Array  # [M, A] float32, of all actions, legal or not
     score_logits: jax.Array  # [M, Z] float32, of all final scores
     value: jax.Array  # [M] float32 in [-1, 1], expected result
-    score: jax.Array  # [M] float32 in [-1, 1], expected score by the largest, see `mix_values`
+    score: jax.Array  # [M] float32 in [-1, 1], expected score / largest score, see `mix_values`
 
 
 Apply = Callable[[jax.Array], Prediction]
@@ -28,22 +28,22 @@ Apply = Callable[[jax.Array], Prediction]
 
 
 class Network(nn.Module):
-    """A network: the base of azo's own, and of yours, by `--network.kind package.module:Class`.
+    """The base class of azo's networks, and of yours (`--network.kind package.module:Class`).
 
-    A subclass defines `__call__(planes) -> azo.Prediction`, mostly by `self.predict`, for planes
-    `[M, rows, columns, C]` bool or float, such as `C` = 2: pieces of the side to move and of the
-    opponent, with `network.input = "with_moves"` also the moves of both. `azo.check_network` tests
-    what azo relies on:
+    A subclass defines `__call__(planes) -> azo.Prediction`, usually by `self.predict`. `planes` is
+    `[M, rows, columns, C]` bool or float. In Othello `C` is 2: discs of the side to move and of the
+    opponent; `network.input = "with_moves"` adds the moves of both. `azo.check_network` tests what
+    azo relies on:
 
     * All variables are float32, in the collections `params` and `batch_stats`; no random numbers
       are drawn after `init`. Each parameter has a gradient.
     * Any batch size works, under `jit` and `vmap` too, and as a symbolic size in `jax.export`.
-    * Without `is_training`, a prediction depends on its own planes alone, and `batch_stats` are
-      only read. In training they keep shapes and types, and statistics over a batch are those of
-      the mesh axis `axis_name`, if there is one, as flax's BatchNorm takes them.
+    * Without `is_training`, a prediction depends only on its own planes, and `batch_stats` are only
+      read. In training `batch_stats` keep their shapes and types. Statistics over a batch are taken
+      over the mesh axis `axis_name`, if there is one, as in flax's BatchNorm.
 
     Further fields need defaults. Sizes may come from `config`, such as `config.num_channels`. The
-    path may also name a function of the first four fields by keyword, such as a
+    import path may also name a function that takes the first four fields by keyword, such as a
     `functools.partial` of the class.
     """
 
@@ -51,7 +51,7 @@ class Network(nn.Module):
     board_shape: tuple[int, int]  # rows and columns
     num_actions: int  # `A`; squares first, see `games/protocol.py`
     scores: tuple[int, ...]  # the `Z` final scores of the game, ascending
-    is_training: bool = False  # learning, not play: normalise by this batch
+    is_training: bool = False  # in learning; batch normalisation then uses this batch
     axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
 
     def predict(self, prior_logits: jax.Array, score_logits: jax.Array) -> Prediction:
@@ -65,9 +65,9 @@ class Network(nn.Module):
         return prediction
 
     def on_accelerator(self, variables: dict[str, Any]) -> Apply:
-        """Returns the function that evaluates planes in programs for accelerators, in play.
+        """Returns the function that evaluates planes during play on accelerators.
 
-        What depends only on the variables is computed once, before the loops of a search.
+        Values that depend only on the variables are computed once, before the loops of a search.
         """
         return functools.partial(self.evaluate, variables)
 

@@ -43,7 +43,7 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
         num_planes = jax.eval_shape(lambda: game.planes(game.start())).shape[-1]
         if num_planes != 2:
             raise ValueError(
-                f"{game.name} has {num_planes} planes, not one a side: network.kind should be"
+                f"{game.name} has {num_planes} planes, not one per side: network.kind should be"
                 " 'residual', and network.input 'two_planes'"
             )
     if config.kind == "residual":

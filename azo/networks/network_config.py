@@ -19,14 +19,14 @@ class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     set: patterns.SetName = setting_types.never("logistello")
     """The patterns, by name."""
     num_features: setting_types.Units = setting_types.never(16)
-    """Features that each table entry adds to those of a position."""
+    """Features per table entry; those of a position are the sum over its patterns."""
     hidden_units: Annotated[setting_types.Layers, pydantic.Field(min_length=1)] = (
         setting_types.never((32, 32))
     )
-    """Units of the layers between features and score."""
+    """Hidden units of the layers from the features to the score."""
     has_move_counts: bool = setting_types.never(True)
-    """Add to each logit what the move leaves, such as the number of replies; the position weighs
-    these counts."""
+    """Use move counts: add a weighted sum of what a move leaves, such as the number of replies, to
+    its logit. The weights depend on the position."""
 
     FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"has_move_counts": False}
 
@@ -45,8 +45,8 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """residual: a tower of blocks of convolutions; patterns: sums over tables; or a subclass of
     azo.Network as package.module:Class."""
     patterns: PatternsConfig = PatternsConfig()
-    """Shape of kind 'patterns'. All settings below are of kind 'residual'; a class of yours may use
-    them, and sees the planes of `input`."""
+    """Shape of kind 'patterns'. All settings below belong to kind 'residual'. Your own class may
+    use them, and sees the planes of `input`."""
     num_blocks: Annotated[int, pydantic.Field(ge=0, le=256)] = setting_types.never(
         3, is_common=True
     )
@@ -54,20 +54,21 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_channels: setting_types.Units = setting_types.never(32, is_common=True)
     """Channels of every convolution of the tower. Multiples of 64 suit accelerators."""
     block_channels: setting_types.Layers = setting_types.never(())
-    """Channels of each block, in place of num_blocks; the stem keeps num_channels."""
+    """Channels of each block, instead of num_blocks; the stem has num_channels."""
     input: Literal["two_planes", "signed_plane", "with_moves"] = setting_types.never("two_planes")
-    """The planes of the game, in Othello one a side; one plane, 1 for the mover's pieces and -1 for
-    the opponent's; or the planes of the game and one for the moves of each side."""
+    """Input planes: those of the game, in Othello one per side; one plane, 1 for the pieces of the
+    side to move and -1 for the opponent's; or the planes of the game and one per side for its
+    moves."""
     heads: Literal["flat", "pooled"] = setting_types.never("flat")
-    """Dense layers on all squares; or 1x1 convolutions, and means and maxima over the board, for
-    boards of any size whose actions are the squares. The value head then sees two features a
-    channel."""
+    """Heads with dense layers on all squares; or with 1x1 convolutions and with means and maxima
+    over the board, which fit boards of any size whose actions are the squares. The value head then
+    sees two features per channel."""
     policy_network: Literal["head", "mlp"] = setting_types.never("head")
-    """A head of the tower, or a network of its own: dense layers on the board."""
+    """Policy from a head of the tower, or from a separate network: dense layers on the board."""
     policy_channels: setting_types.Units = setting_types.never(16)
     """Input channels of the policy head."""
     policy_units: Annotated[int, pydantic.Field(ge=0, le=2**14)] = setting_types.never(0)
-    """Hidden units of the policy head, of each square if heads is 'pooled'; 0: no hidden layer."""
+    """Hidden units of the policy head, per square if heads is 'pooled'; 0: no hidden layer."""
     policy_mlp_units: setting_types.Layers = setting_types.never((128, 256, 256, 256, 128))
     """Hidden units of policy_network 'mlp', from the board to the logits."""
     value_channels: setting_types.Units = setting_types.never(8)

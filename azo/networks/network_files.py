@@ -67,9 +67,9 @@ def load(
 
 @dataclasses.dataclass(frozen=True)
 class TrainedNetwork:
-    """A network and what is needed to use it."""
+    """A trained network, its game and its settings."""
 
-    game: protocol.Game  # that it was trained for
+    game: protocol.Game  # the game that it was trained for
     evaluate: search_tree.Evaluate  # compiled: (key, positions [B]) to an Evaluation
     variables: network.Variables  # on the default device, as flax stores them
     settings: exported_network.NetworkSettings  # `game`, `network`, `search`, `origin`, ...
@@ -97,11 +97,11 @@ def load_network(
     [-1, 1]. `search_moves` takes it as its evaluator.
 
     Args:
-      folder: of a run: its checkpoint with the best score in a match, not the latest one, unless
-        there was no match; of one checkpoint or of an exported network; or the name of a network
-        that comes with azo.
-      is_latest: of a run, take the latest checkpoint. Its folder `runs/azo8/checkpoints/ITERATION`
-        names any other one.
+      folder: of a run, of a checkpoint or of an exported network; or the name of a network that
+        comes with azo. Of a run, the checkpoint with the best score in a match is taken, or the
+        latest one if there was no match.
+      is_latest: of a run, take the latest checkpoint. Any other one is given by its folder,
+        `runs/azo8/checkpoints/ITERATION`.
       symmetry: evaluate a position unchanged, under a random symmetry of the board, or averaged
         over all symmetries, which takes 8 times as long.
       allow_imports: import paths of games and networks, such as "my_networks:Dense", that the files
@@ -175,8 +175,8 @@ def _find(
     if not folder.is_dir():
         shipped = ", ".join(shipped_files.networks())
         raise ValueError(
-            f"{folder}: no such folder; give that of a run or an exported network, or a shipped"
-            f" network: {shipped}"
+            f"{folder}: no such folder; give the folder of a run or an exported network, or the"
+            f" name of a shipped network: {shipped}"
         )
     if folder.parent.name == checkpoint_folder.CHECKPOINTS and folder.name.isdecimal():
         run, step = folder.parent.parent, int(folder.name)

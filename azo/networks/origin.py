@@ -2,8 +2,8 @@
 
 A run that begins with fresh weights and plays its own games adds nothing. A run that begins with
 another network, or learns from the games of another one, adds that network and its whole origin.
-`azo supervise` adds the recorded games that it read. So the origin has all runs of the chain, and a
-network is from the rules alone if none of them read recorded games.
+`azo supervise` adds the recorded games that it read. So the origin lists all runs of the chain, and
+a network learned from the rules alone if none of them read recorded games.
 """
 
 from typing import Literal
@@ -17,8 +17,8 @@ class Source(pydantic.BaseModel, frozen=True, extra="forbid"):
     """One thing that a network learned from."""
 
     kind: Literal["network", "teacher", "recorded games", "unknown"]
-    """A network that gave its weights; one that played the games; games from files; or a network of
-    unknown origin."""
+    """A network whose weights were the start; one that played the games; games from files; or a
+    network of unknown origin."""
     name: str
     """Folder of the network, or the files."""
 

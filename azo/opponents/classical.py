@@ -33,9 +33,9 @@ class Program:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Chooses moves; equal arguments give equal moves.
 
-        Discs are `[B]` uint64, bit `8 * row + column`; seeds `[B]` int64, not negative, one a game.
-        Returns `[B]` int32 actions, the pass where the game is over, and `[B]` int64, the number of
-        positions visited, 0 for a random move.
+        Discs are `[B]` uint64, bit `8 * row + column`; seeds `[B]` int64, not negative, one per
+        game. Returns `[B]` int32 actions, the pass where the game is over, and `[B]` int64, the
+        number of positions visited, 0 for a random move.
         """
         # The imports take a second, and few runs need them.
         if self.style == "patterns":

@@ -55,19 +55,19 @@ class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     command: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
     """Program and arguments; `{level}` in an argument becomes the level."""
     folder: pathlib.Path | None = None
-    """Folder it runs in; from a file, relative to the file's. None for the current folder."""
+    """Working folder, relative to that of the engine's file; None for the current folder."""
     protocol: Literal["gtp", "nboard"]
     """Go Text Protocol 2 with Othello's squares, or NBoard's protocol 2."""
     level: setting_types.NonNegativeInt | None = None
     """Strength: `{level}` in the command, and the depth of NBoard, which needs one."""
     seconds_per_move: setting_types.PositiveFloat = 60.0
-    """Time limit of a move, with the opponent's moves before it."""
+    """Time limit per move, including the transfer of the opponent's moves."""
     startup_seconds: setting_types.PositiveFloat = 30.0
     """GTP: time limit until the engine is ready. NBoard: additional time for its first move."""
     setup: tuple[str, ...] = ()
     """Commands of the protocol to send after each start, such as `komi 0`."""
     send_passes: bool = True
-    """GTP: whether passes are sent. Some engines refuse them, and infer the side to move."""
+    """GTP: whether to send passes. Some engines refuse them and infer the side to move."""
 
     @pydantic.model_validator(mode="after")
     def _check_level_and_protocol(self) -> "ExternalEngineConfig":

@@ -120,7 +120,7 @@ def rollout_config(num_simulations: int) -> improvement.SearchConfig:
 
 
 def with_simulations(player: NetworkPlayer, num_simulations: int) -> NetworkPlayer:
-    """Returns a player with another number of simulations a move, one leaf a step; 0: no search."""
+    """Returns a player with other simulations per move, one leaf per step; 0: no search."""
     if not num_simulations:
         return dataclasses.replace(player, search_config=None)
     assert player.search_config is not None

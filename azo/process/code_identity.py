@@ -130,14 +130,14 @@ def version(*roots: Any) -> Version:
     roots = (*roots, *import_paths.loaded())
     key = tuple(map(id, roots))  # a version keeps its roots, so that no other object gets their id
     with _lock:
-        found = _versions.pop(key, None)
-        if found is None or not found.is_current():
-            _drop_outdated(is_one_known=found is not None)
-            found = Version(roots)
-        _versions[key] = found
+        current = _versions.pop(key, None)
+        if current is None or not current.is_current():
+            _drop_outdated(is_one_known=current is not None)
+            current = Version(roots)
+        _versions[key] = current
         if len(_versions) > _MOST_VERSIONS:
             del _versions[next(iter(_versions))]
-        return found
+        return current
 
 
 def _drop_outdated(*, is_one_known: bool) -> None:

@@ -128,18 +128,18 @@ def warnings(figures: Mapping[str, Any]) -> dict[str, str]:
 
     The `figures` are those of the iteration, by their names in `metrics.jsonl`.
     """
-    found = {}
+    messages = {}
     entropy = figures.get("selfplay/prior_entropy", math.nan)
     if entropy < _COLLAPSED_ENTROPY:
-        found["collapsed policy"] = (
+        messages["collapsed policy"] = (
             f"warning: the policy has collapsed: its mean entropy is {entropy:.4f} nats, less than"
             f" {_COLLAPSED_ENTROPY:g}"
         )
     mean = figures.get("selfplay/value_mean", math.nan)
     deviation = figures.get("selfplay/value_deviation", math.nan)
     if abs(mean) > max(_STUCK_MEAN, _STUCK_RATIO * deviation):
-        found["stuck value"] = (
+        messages["stuck value"] = (
             f"warning: the value is stuck at one sign: {mean:+.3f} on average, with a standard"
             f" deviation of {deviation:.3f}"
         )
-    return found
+    return messages

@@ -6,8 +6,8 @@ that is ignored when the command starts, as SIGHUP under `nohup`, stays ignored.
 Python handles signals between two of its instructions, so not while a compiled program or a
 compilation runs, which can take minutes. Libraries also catch the KeyboardInterrupt of a handler,
 and replace it or go on. `signals_end_computations` covers these: a pipe holds the numbers of the
-signals that nothing has answered yet, and a thread reads it. It tells what happens, and ends the
-process at a second signal.
+signals that nothing has answered yet, and a thread reads it. The thread reports what happens, and
+ends the process at a second signal.
 
 A handler runs between any two instructions, so also while the main thread holds the lock of an
 Event: handlers use none. It also runs within callbacks of the garbage collector, where Python

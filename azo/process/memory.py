@@ -43,8 +43,8 @@ def check_fits(what: str, parts: Mapping[str, int]) -> None:
     if total > available:
         largest = max(parts, key=lambda name: parts[name])
         raise ValueError(
-            f"{what} needs about {_text(total)} of memory, but there are {_text(available)}:"
-            f" lower {largest}, which accounts for {_text(parts[largest])}"
+            f"{what} needs about {_text(total)} of memory, but only {_text(available)} are"
+            f" available: lower {largest}, which accounts for {_text(parts[largest])}"
         )
 
 

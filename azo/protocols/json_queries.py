@@ -1,4 +1,4 @@
-"""Queries of `azo json`: one JSON object a line, checked field by field.
+"""Queries of `azo json`: one JSON object per line, checked field by field.
 
 The names are those of KataGo's analysis engine, where Othello has the same thing
 (https://github.com/lightvector/KataGo/blob/master/docs/Analysis_Engine.md). Its moves with colours,
@@ -47,7 +47,7 @@ class Restriction(
     player: _Colour
     moves: Annotated[list[str], pydantic.Field(min_length=1, max_length=65)]
     until_depth: Literal[1] = 1
-    """Plies from the position that it is for; deeper ones are searched without it."""
+    """Plies from the query's position to which it applies; deeper plies are searched without it."""
 
 
 _Restrictions = Annotated[list[Restriction], pydantic.Field(max_length=2)]

@@ -37,7 +37,7 @@ class LineReader:
             return any(or_end if x is None else matches(x) for x in self._waiting.queue)
 
     def watch_for_end(self, is_last: Callable[[str], bool]) -> Callable[[], bool]:
-        """Returns a function that tells whether the session has ended since this call.
+        """Returns a function that says whether the session has ended since this call.
 
         It ends with the input, or when a line waits that `is_last` accepts. An end that has arrived
         already does not count: a script sends all its lines at once, and wants all answers whole.

@@ -29,14 +29,14 @@ class Result(pydantic.BaseModel, strict=True):
     arm: str
     seed: setting_types.Seed
     run: str
-    """Folder of its network, that of the last phase."""
+    """Folder of the trained network; of a curriculum, that of the last phase."""
     evaluations: setting_types.Count
     games: setting_types.Count
     iterations: setting_types.Count
     training_seconds: setting_types.NonNegativeFloat
     processor_seconds: setting_types.NonNegativeFloat
     match: elo.MatchResult
-    """Against the common opponent."""
+    """Match against the common opponent."""
     against: str | None = None
     versus: elo.MatchResult | None = None
     """Match against the arm `against` with the same seed."""
@@ -68,13 +68,13 @@ def differences(results: Results, arms: Sequence[run_queue.Arm]) -> dict[str, Di
     """
     by_arm = {}  # [S, 2], Elo and its variance by the games
     for arm in arms:
-        found = [
+        of_seeds = [
             _difference(result, results[arm.against, seed])
             for (name, seed), result in results.items()
             if name == arm.name and (arm.against, seed) in results
         ]
-        if found:
-            by_arm[arm.name] = np.array(found)
+        if of_seeds:
+            by_arm[arm.name] = np.array(of_seeds)
     squares = sum(
         ((seeds[:, 0] - seeds[:, 0].mean()) ** 2).sum() - (len(seeds) - 1) * seeds[:, 1].mean()
         for seeds in by_arm.values()

@@ -163,8 +163,8 @@ def work_off(jobs: Iterable[run_queue.Job], stop: interruption.StopRequest) -> i
 
 def read_results(jobs: Iterable[run_queue.Job]) -> Results:
     """Returns the results so far; raises ValueError if a job's is of other settings, or damaged."""
-    found = {(job.arm.name, job.seed): read_result(job) for job in jobs}
-    return {key: result for key, result in found.items() if result is not None}
+    results = {(job.arm.name, job.seed): read_result(job) for job in jobs}
+    return {key: result for key, result in results.items() if result is not None}
 
 
 def read_result(job: run_queue.Job) -> comparison.Result | None:

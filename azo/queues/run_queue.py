@@ -29,11 +29,11 @@ class Arm(pydantic.BaseModel, frozen=True, extra="forbid"):
     question: str
     """The question that the arm answers, in one line."""
     config: pathlib.Path | None = None
-    """Settings file to start from; by default the settings of the arm it is compared with."""
+    """Settings file to start from; by default the settings of the arm that it is compared with."""
     against: str | None = None
     """Earlier arm to start from and to compare with; by default the first."""
     set: _Settings = {}
-    """Settings that differ, by full names such as `search.num_simulations`."""
+    """Settings that differ, by full name, such as `search.num_simulations`."""
     phases: dict[str, _Settings] = {}
     """Settings that differ in phases of the curriculum, by the names of the phases."""
 
@@ -42,7 +42,8 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Arms to compare, with everything else equal."""
 
     base: pathlib.Path
-    """Settings file of all arms without their own; relative to the folder of the queue's file."""
+    """Settings file of all arms that have no own one, relative to the folder of the queue's
+    file."""
     set: _Settings = {}
     """Settings of all arms that differ from the settings file, by full names."""
     max_evaluations: setting_types.LargeInt | None = None
@@ -50,17 +51,18 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
     max_processor_seconds: setting_types.PositiveFloat | None = None
     """Alternatively, processor time of the training."""
     seeds: Annotated[tuple[setting_types.Seed, ...], pydantic.Field(min_length=1)]
-    """Seeds; all arms run with the first before any runs with the second."""
+    """Seeds. All arms run with the first seed before any arm runs with the second."""
     opponent: str = "rollouts:100"
     """Opponent of the trained networks in the final match."""
     num_games: setting_types.PairedGames = 512
     """Games of the final match."""
     num_simulations: setting_types.Simulations = 100
-    """Simulations a move of the networks in the matches."""
+    """Simulations per move of the networks in the matches."""
     opening_plies: Annotated[setting_types.Plies, pydantic.Field(multiple_of=2)] = 4
     """Random plies at the start of each game of the matches."""
     versus_games: Annotated[setting_types.NonNegativeInt, pydantic.Field(multiple_of=2)] = 0
-    """Games of each arm against the arm that it is compared with, with the same seed; 0: none."""
+    """Games of each arm against the arm it is compared with, trained with the same seed; 0:
+    none."""
     arms: Annotated[tuple[Arm, ...], pydantic.Field(min_length=1)]
     """Arms, in the order of their runs."""
 
@@ -156,7 +158,7 @@ def _load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     queue = validation.load(Queue, path, "queue")
     fixed = {"base", "set", "seeds", "arms", "versus_games"}
     common = queue.model_dump(mode="json", exclude=fixed, exclude_none=True)
-    # The budget alone ends a run, and the last checkpoint is its result.
+    # Only the budget ends a run, and the last checkpoint is its result.
     without_phases = {
         "minutes": None,
         "run.num_iterations": None,

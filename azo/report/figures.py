@@ -24,9 +24,9 @@ def _strength(run: run_log.RunLog) -> panels.Sheet:
         run,
         "strength",
         "Games and strength",
-        "Games played, and the score (a draw is half a win) in matches against a fixed opponent "
-        "with its 95 % interval. At a gate the new network plays the actor network, and is "
-        "promoted if it wins clearly.",
+        "Games played, and the score (a draw is half a win) in matches against a fixed opponent, "
+        "with its 95 % interval. At a gate the new network plays against the actor network, and "
+        "is promoted if it wins clearly.",
         [("Games", "games", "selfplay/games")],
     )
     iteration, score = run.column("evaluation/score", "evaluation")
@@ -65,9 +65,9 @@ def _elo(run: run_log.RunLog) -> panels.Sheet:
     sheet = panels.Sheet(
         "elo",
         "Elo and lost discs",
-        "Elo with its 95 % interval, by matches against fixed players of about equal strength (the "
-        "level lines; docs/notebook/classical.md), and the discs that the network's moves lose on "
-        "solved positions with 14 empty squares, mean over the moves.",
+        "Elo with its 95 % interval, from matches against fixed players of about equal strength "
+        "(the horizontal lines; docs/notebook/classical.md), and the mean number of discs that the "
+        "network loses per move in solved positions with 14 empty squares.",
     )
     ratings = run.of_kind("rating")
     if not ratings:
@@ -85,6 +85,6 @@ def _elo(run: run_log.RunLog) -> panels.Sheet:
     met = dict(one for event in ratings for one in zip(*(event[x] for x in names), strict=False))
     for name, level in sorted(met.items(), key=lambda one: one[1])[-_MAX_LEVELS:]:
         panels.curve(panel, name, place[[0, -1]], np.full(2, level), colour=colours[name])
-    panels.curve(sheet.add_panel("Discs lost a move", label, "discs"), "network", place, lost)
+    panels.curve(sheet.add_panel("Discs lost per move", label, "discs"), "network", place, lost)
     panels.mark_phases(panel, run)
     return sheet

@@ -1,4 +1,4 @@
-"""The report of a run as one HTML page that needs no other file: `report/index.html`."""
+"""The report of a run as one self-contained HTML page: `report/index.html`."""
 
 import html
 import pathlib

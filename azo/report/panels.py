@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from azo.report import run_log
 
-# Colours of Okabe and Ito, which most colour-blind readers tell apart
+# Colours of Okabe and Ito, which most colour-blind readers can distinguish
 # (https://jfly.uni-koeln.de/color/).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 NETWORK, *_OTHERS = COLOURS
@@ -22,8 +22,8 @@ Curves = tuple[str, str, str | Sequence[tuple[str, str]]]
 
 # Axes of y by their unit: their ends, those that begin at 0, and lines to compare with.
 _LIMITS = {"score": (0, 1.02), "probability": (0, 1.02)}
-_FROM_ZERO = {"games", "games of an iteration", "share", "iterations", "positions", "seconds"}
-_FROM_ZERO |= {"simulations a second", "games a second"}
+_FROM_ZERO = {"games", "games per iteration", "share", "iterations", "positions", "seconds"}
+_FROM_ZERO |= {"simulations per second", "games per second"}
 _LEVELS = {"score": 0.5, "value − result": 0.0}
 
 _AXIS = {"gridcolor": "#DDDDDD", "linecolor": "#888888", "zeroline": False, "automargin": True}

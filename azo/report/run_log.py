@@ -1,6 +1,6 @@
 """The events of a run.
 
-Each phase of a curriculum, `1-NAME`, `2-NAME`, ..., is a run of its own. Here the phases follow one
+Each phase of a curriculum, `1-NAME`, `2-NAME`, ..., is a separate run. Here the phases follow one
 another: iterations, games, evaluations and seconds continue from one phase to the next.
 """
 
@@ -53,7 +53,7 @@ def folders(folder: pathlib.Path) -> list[pathlib.Path]:
       ValueError: One line: the folder has no run.
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder; give a run's, such as runs/azo8")
+        raise ValueError(f"{folder}: no such folder; give the folder of a run, such as runs/azo8")
     if (folder / metrics.FILE).is_file():
         return [folder]
     numbered = [

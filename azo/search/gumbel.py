@@ -44,7 +44,7 @@ class Gumbel:
         *,
         is_greedy: bool,
     ) -> "Gumbel":
-        """See `rules.Rule.begin`. The noise alone makes the choice of a move random."""
+        """See `rules.Rule.begin`. Only the noise makes the choice of a move random."""
         del key, is_greedy  # the temperature of a greedy search is 0
         gumbel = temperature[:, None] * jax.random.gumbel(noise_key, moves.logits.shape)
         considered = considered_visits(config.gumbel.max_considered_actions, config.num_simulations)

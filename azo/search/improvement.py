@@ -40,7 +40,7 @@ class SearchResult:
     prior: jax.Array  # [B, A] float32, the tempered policy before search and noise
     raw_policy: jax.Array  # [B, A] float32, the network's own policy, illegal moves not masked
     legal_mass: jax.Array  # [B] float32, probability of legal moves in the network's policy
-    raw_value: jax.Array  # [B] float32, the network's own value of the position, likewise
+    raw_value: jax.Array  # [B] float32, the network's value of the position, see `mix_values`
     tree: Any  # the whole trees, for analysis: `search_tree.Tree`, or `mctx.Tree` by that backend
 
     __repr__ = summaries.short
@@ -58,10 +58,10 @@ def search(
 ) -> SearchResult:
     """Searches positions `[B]`. Results for a finished game are finite, but meaningless.
 
-    With several leaves a step, `evaluate` gets batches `[B * leaves]` below the root. The `key` is
-    for noise, the choice of a move, and `evaluate`; the plies played so far, `[B]` int32 or a
-    number, are for the temperature. A greedy search plays the best move, without noise, as in
-    matches. Positions of another batch shape raise ValueError.
+    With several leaves per step, `evaluate` gets batches `[B * leaves]` below the root. `key`
+    serves the noise, the choice of a move, and `evaluate`. `ply`, `[B]` int32 or a number, is the
+    number of plies played so far, which decides the temperature. A greedy search plays the best
+    move, without noise, as in matches. Positions of another batch shape raise ValueError.
     """
     batch_shape = jax.eval_shape(game.is_over, position).shape
     if len(batch_shape) != 1:
@@ -92,16 +92,16 @@ def search(
     if config.backend == "mctx":
         with extras.needed("search.backend mctx", "mctx"):
             mctx_backend = importlib.import_module("azo.search.mctx_backend")
-        found = mctx_backend.search(game, adapted, tree_key, position, root.value, rule, config)
+        result = mctx_backend.search(game, adapted, tree_key, position, root.value, rule, config)
         return SearchResult(
-            found.action,
-            found.policy,
-            found.value,
+            result.action,
+            result.policy,
+            result.value,
             prior,
             raw_policy,
             legal_mass,
             root.value,
-            found.tree,
+            result.tree,
         )
     tree = mcts.run(game, adapted, tree_key, position, root.value, rule, config)
     is_best = rule.moves.is_legal()
@@ -132,30 +132,30 @@ def search_moves(
     config: SearchConfig | None = None,
     is_greedy: bool = True,
 ) -> SearchResult:
-    """Searches `B` positions at once, in a program that is compiled at the first call.
+    """Searches `B` positions at once, with a program that is compiled at the first call.
 
         network = azo.load_network("zero-fast")
         start = network.game.start(16)
         result = azo.search_moves(network.game, network.evaluate, jax.random.key(0), start)
 
-    Each game, evaluator, configuration and number of positions has a program of its own, so pass
-    the same evaluator to each call. Configurations that differ in temperatures, scales, `c_puct` or
-    the root's noise alone share a program, and these may be traced by a function around this one.
-    Arrays that the evaluator holds are constants of the program: inside a jitted function whose
-    parameters change, call `improvement.search`.
+    Each combination of game, evaluator, configuration and number of positions is compiled
+    separately, so pass the same evaluator to each call. Configurations share a program if they
+    differ only in temperatures, scales, `c_puct` or the root's noise; a function around this one
+    may trace these numbers. Arrays that the evaluator holds are constants of the program: inside a
+    jitted function whose parameters change, call `improvement.search`.
 
-    Any implementation of `protocol.Game` will do. `evaluate` is a pure function of a key and
+    `game` is any implementation of `protocol.Game`. `evaluate` is a pure function of a key and
     positions `[B]` that returns an `azo.Evaluation`: logits `[B, A]` and values `[B]` in [-1, 1],
-    for the side to move. The positions are not over. Without `is_greedy`, moves have noise and
-    temperature, as in self-play.
+    for the side to move. The games at these positions are not over. Without `is_greedy`, moves have
+    noise and temperature, as in self-play.
 
-    Logits may be infinite: legal moves with +inf share the whole prior, those with -inf have none
-    of it, and if all have -inf, they share it. Where `evaluate` gives NaN as the logit of a legal
-    move, or a value that is not finite, the `value` of the result is NaN.
+    Logits may be infinite. Legal moves with +inf share the whole prior. Legal moves with -inf get
+    none of it, unless all have -inf: then they share it. Where `evaluate` gives NaN as the logit of
+    a legal move, or a value that is not finite, the `value` of the result is NaN.
 
     Raises:
-      ValueError: The positions have other batch axes than `[B]`; or a value is NaN, see above,
-        unless a function around this one is traced.
+      ValueError: The batch axes of the positions are not `[B]`; or a value is NaN, see above,
+        unless a function around this one is being traced.
     """
     fixed, numbers = setting_types.split_numbers(config or SearchConfig())
     result = _search_moves(

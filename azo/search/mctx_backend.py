@@ -1,12 +1,12 @@
 """The same search by DeepMind's mctx itself: `search.backend = "mctx"`.
 
-It is the reference that azo's own search is compared with, and what people who know mctx expect.
-Gumbel is `mctx.gumbel_muzero_policy` as it is; PUCT is `mctx.search` with the rules of `puct`.
+azo's own search is compared with it; users who know mctx can run it. Gumbel is
+`mctx.gumbel_muzero_policy` as it is; PUCT is `mctx.search` with the rules of `puct`.
 
 With the same roots and evaluations, the visits of greedy searches are those of `"azo"`. They can
 differ where two moves are nearly equal, since mctx keeps means in place of sums. With Gumbel noise
 they differ, since mctx draws it for all actions and azo for the legal ones. Bounds of results,
-several leaves per step and rules of your own exist only in azo.
+several leaves per step and your own rules exist only in azo.
 """
 
 import dataclasses

@@ -98,17 +98,17 @@ def look_ahead_at_root(
     position = search_tree.at_node(tree.position, root)
     ending, _ = reply_bounds(game, position, moves, tree.score_share)
     visited = search_tree.move_bounds(tree, root)
-    known = Bounds(
+    move_bounds = Bounds(
         lower=jnp.maximum(ending.lower, visited.lower),
         upper=jnp.minimum(ending.upper, visited.upper),
     )
     before = search_tree.at_node(tree.bounds, root)
-    after = tightened(before, known, _has_all(game, moves))
+    after = tightened(before, move_bounds, _has_all(game, moves))
     after = protocol.where(before.is_proven(), before, after)  # of a finished game
     bounds = jax.tree.map(lambda all_nodes, x: all_nodes.at[:, 0].set(x), tree.bounds, after)
     tree = dataclasses.replace(tree, bounds=bounds)
     sure = after.lower[:, None]
-    is_best = (known.upper > sure) | (known.lower >= jnp.maximum(sure, 0))
+    is_best = (move_bounds.upper > sure) | (move_bounds.lower >= jnp.maximum(sure, 0))
     return tree, jnp.where(is_best.any(axis=-1, keepdims=True), is_best, moves.is_legal())
 
 

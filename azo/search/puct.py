@@ -50,7 +50,7 @@ class Puct:
         return cls(config, key, temperature, moves)
 
     def select_at_root(self, root: search_tree.Node) -> jax.Array:
-        """Returns slots `[B]` int32: the root has no rule of its own."""
+        """Returns slots `[B]` int32: the root has no special rule."""
         return self.select_below(root)
 
     def select_below(self, node: search_tree.Node) -> jax.Array:

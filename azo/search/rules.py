@@ -1,7 +1,7 @@
 """The interface of a search's rules: which move a simulation follows, and what is played.
 
-`puct` and `gumbel` implement it. A rule of your own is a class with these methods, named by its
-import path in `search.algorithm`: docs/extend.md.
+`puct` and `gumbel` implement it. Your own rules are a class with these methods, named by its import
+path in `search.algorithm`: docs/extend.md.
 """
 
 from typing import Protocol
@@ -67,14 +67,14 @@ def named(algorithm: str) -> type[Rule]:
     """Returns the rules of an algorithm of `SearchConfig`; ValueError, one line, if it has none."""
     if algorithm in _RULES:
         return _RULES[algorithm]
-    found = import_paths.load("search.algorithm", algorithm)
-    missing = [name for name in _METHODS if not callable(getattr(found, name, None))]
-    if not isinstance(found, type) or missing:
+    rule = import_paths.load("search.algorithm", algorithm)
+    missing = [name for name in _METHODS if not callable(getattr(rule, name, None))]
+    if not isinstance(rule, type) or missing:
         raise ValueError(
             f"search.algorithm is {algorithm!r}, but should be a class with the methods of"
             f" azo.search.rules.Rule: {', '.join(_METHODS)}"
         )
-    return found
+    return rule
 
 
 _METHODS = ("begin", "select_at_root", "select_below", "decide")

@@ -30,7 +30,7 @@ LOSS, WIN = -1, 1
 
 @flax.struct.dataclass
 class Evaluation:
-    """Policy and value of positions, from a network or from another evaluator."""
+    """Logits and value of positions, from a network or another evaluator."""
 
     prior_logits: jax.Array  # [B, A] float32, before softmax, illegal moves not masked
     value: jax.Array  # [B] float32 in [-1, 1], expected result for the side to move

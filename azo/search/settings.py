@@ -1,6 +1,6 @@
 """Settings of the batched search, in self-play and in matches.
 
-The engine of live games has settings of its own, `engine/engine_settings.py`.
+The engine of live games has its own settings, in `engine/engine_settings.py`.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ class GumbelConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of algorithm gumbel; they may be scalars of JAX, also traced ones."""
 
     max_considered_actions: setting_types.PositiveInt = setting_types.in_schedule(16)
-    """Moves that share the simulations at the root."""
+    """Number of moves among which the root divides the simulations."""
     value_scale: setting_types.TracedPositive = 0.3
-    """Weight of Q against the logits, c_scale of the paper."""
+    """Weight of Q against the logits, c_scale in the Gumbel paper."""
 
 
 class PuctConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -53,43 +53,44 @@ class PuctConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of the search for one move.
 
-    What only one algorithm reads is in a section of its own, `gumbel` or `puct`. Temperatures may
-    be scalars of JAX, also traced ones.
+    Settings that only one algorithm reads are in the section `gumbel` or `puct`. Temperatures may
+    be JAX scalars, also traced ones.
     """
 
     algorithm: Annotated[str, setting_types.known_or_import_path(*ALGORITHMS)] = (
         setting_types.in_schedule("gumbel", is_common=True)
     )
-    """gumbel, for few simulations; puct, as AlphaZero; puct_over_visits, which tries each move; or
-    MODULE:CLASS, see docs/extend.md."""
+    """gumbel, best with few simulations; puct, as in AlphaZero; puct_over_visits, which tries every
+    move; or MODULE:CLASS, see docs/extend.md."""
     backend: Literal["azo", "mctx"] = setting_types.in_schedule("azo")
     """azo's own search, or DeepMind's mctx, the slower reference; see `mctx_backend`."""
     kernels: Literal["auto", "on", "off"] = setting_types.in_schedule("auto")
     """On NVIDIA GPUs, grow the trees by azo's own kernels (on), or by XLA's loops (off); auto: by
     the kernels in runs, if a check at the start agrees."""
     num_simulations: setting_types.Simulations = setting_types.in_schedule(16, is_common=True)
-    """Network evaluations a move, after the root's own."""
+    """Network evaluations per move, after that of the root."""
     leaves_per_step: setting_types.Simulations = setting_types.in_schedule(1)
-    """Leaves of each tree that are evaluated in one batch; divides the simulations."""
+    """Leaves per tree that are evaluated in one batch; must divide the number of simulations."""
     virtual_loss: Annotated[float, pydantic.Field(ge=1)] = setting_types.in_schedule(1.0)
-    """Lost visits that a pending path adds, with several leaves a step."""
+    """Lost visits that a pending path adds to its nodes, with several leaves per step."""
     temperature: setting_types.TracedNonNegative = 1.0
-    """Temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
+    """Temperature t of the move choice: visits to the power of 1 / t (puct), or the scale of the
+    Gumbel noise."""
     temperature_plies: setting_types.TracedCount = 60
-    """Plies with this temperature; later moves are the best ones."""
+    """Number of plies with this temperature; later the best move is played."""
     prior_temperature: setting_types.TracedPositive = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
     has_proofs: bool = setting_types.in_schedule(True)
-    """Look one ply ahead for the end of the game. A move that is proven no better than another is
-    neither searched nor played."""
+    """Look one ply ahead for the end of the game. A move that is proven to be no better than
+    another is neither searched nor played."""
     score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = setting_types.in_schedule(0.0)
-    """Share of the final score in the value that the search maximises; 0: the result alone."""
+    """Share of the final score in the value that the search maximises; 0: only the result."""
     symmetry: Literal["none", "random", "average"] = setting_types.in_schedule("none")
     """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
     gumbel: GumbelConfig = GumbelConfig()
-    """Read by algorithm gumbel, and by rules of your own that derive from it."""
+    """Read by algorithm gumbel, and by your own rules that derive from it."""
     puct: PuctConfig = PuctConfig()
-    """Read by puct and puct_over_visits, and by rules of your own that derive from them."""
+    """Read by puct and puct_over_visits, and by your own rules that derive from them."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "virtual_loss": (setting_types.needs_other("leaves_per_step", 1),),

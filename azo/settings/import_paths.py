@@ -1,8 +1,8 @@
 """Import paths in settings, such as `my_game:Game`: which are imported, and from where.
 
-An import runs the code of a module, and settings come with the files of others. So a path is
-imported only if the user gave it: as a flag or as an argument, or as one that is allowed. One that
-a file alone names is refused.
+An import runs the code of a module, and settings come with third-party files. So a path is imported
+only if the user gave it: as a flag or an argument, or by allowing it. A path that only a file names
+is refused.
 """
 
 import contextlib

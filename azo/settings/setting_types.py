@@ -151,8 +151,8 @@ def is_zero(number: Any) -> bool:
 def split_numbers(settings: Config) -> tuple[Config, Numbers]:
     """Returns settings without their traceable numbers, and these by full names.
 
-    A 0 or None stays. In place of a number is 1, so settings that differ in numbers alone give
-    equal ones. `with_numbers` puts the numbers back.
+    A 0 or None stays. In place of a number is 1, so settings that differ only in numbers give equal
+    ones. `with_numbers` puts the numbers back.
     """
     changes: dict[str, Any] = {}
     numbers: Numbers = {}

@@ -147,11 +147,11 @@ def check(stages: Sequence[Any], typed: Collection[str], show: Show = as_flag) -
         if not lacking:
             continue
         needs, stage = lacking[0]
-        found = show(needs.setting, value_of(stage, needs.setting))
+        blocking = show(needs.setting, value_of(stage, needs.setting))
         if None not in unmet:
             remedy = _remedy(needs, show)
-            raise ValueError(f"{show(name, value)} has no effect with {found}: {remedy}")
-        notes.append(f"{show(name, value)} has no effect in the part of the run with {found}")
+            raise ValueError(f"{show(name, value)} has no effect with {blocking}: {remedy}")
+        notes.append(f"{show(name, value)} has no effect in the part of the run with {blocking}")
     return notes
 
 

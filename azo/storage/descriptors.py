@@ -113,7 +113,7 @@ def _open_folder(name: str, above: int | None = None) -> int:
 
 
 def sync(descriptor: int) -> None:
-    """Waits until the names in a folder are on disk, if its file system can tell."""
+    """Waits until the names in a folder are on disk, if its file system can report it."""
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -300,12 +300,12 @@ def set_aside(path: pathlib.Path) -> pathlib.Path:
     """
     try:
         with descriptors.placed(path) as place:
-            kept = damaged_name(place.path)
-            os.rename(place.name, kept.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+            aside = damaged_name(place.path)
+            os.rename(place.name, aside.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
             descriptors.sync(place.folder)
     except OSError as error:
         raise _unwritable(path, error) from None
-    return kept
+    return aside
 
 
 @contextlib.contextmanager
@@ -342,11 +342,11 @@ def remove_folder(folder: pathlib.Path, inside: pathlib.Path) -> None:
     """
     try:
         with descriptors.placed(folder, inside) as place:
-            found = descriptors.status(place)
-            descriptors.refuse_link(place.name, found)
-            if found is None:
+            status = descriptors.status(place)
+            descriptors.refuse_link(place.name, status)
+            if status is None:
                 return
-            if (kind := descriptors.kind_of(found)) != "a folder":  # rmtree would wait for a FIFO
+            if (kind := descriptors.kind_of(status)) != "a folder":  # rmtree would wait for a FIFO
                 raise OSError(errno.ENOTDIR, f"it is {kind or 'a file'}, not a folder")
             aside = folder.with_name(descriptors.temporary_name(place.name))
             os.rename(place.name, aside.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
@@ -463,13 +463,13 @@ def _digest_of(folder: pathlib.Path, name: str, is_cached: bool) -> str:
 
 def _files_in(folder: pathlib.Path) -> list[pathlib.Path]:
     """Returns all files but hidden ones and the checksums, in order; OSError if it cannot."""
-    found = []
+    paths = []
     for place, folders, names in os.walk(folder, onerror=_raise_unless_missing):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for path in (pathlib.Path(place, name) for name in names if not name.startswith(".")):
             if path.is_file() and path != folder / CHECKSUMS:
-                found.append(path)
-    return sorted(found)
+                paths.append(path)
+    return sorted(paths)
 
 
 def _raise_unless_missing(error: OSError) -> None:

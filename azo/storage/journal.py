@@ -1,4 +1,4 @@
-"""Files of records, one a line, to which lines are only appended.
+"""Files of records, one per line, to which lines are only appended.
 
 A crash or a full disk loses at most the line being written: a last line without its end is ignored,
 and removed before the next line is appended. Other damaged lines are named with their numbers on

@@ -126,5 +126,5 @@ def lock_file(path: pathlib.Path) -> Lock:
 
 def _name(owner: str) -> str:
     """Returns the process in a lock file in words."""
-    found = re.fullmatch(r"(\d+) (\S+)\n", owner)
-    return f"process {found[1]} on {found[2]}" if found else "another process"
+    match = re.fullmatch(r"(\d+) (\S+)\n", owner)
+    return f"process {match[1]} on {match[2]}" if match else "another process"

@@ -57,16 +57,17 @@ def game_table(
 def legend(*, is_narrow: bool = False) -> str:
     """Returns the meaning of the columns of `game_table`."""
     of_search = (
-        " alone: the chance by the network without search. prior, visits: of the move played."
+        " alone: that chance by the network, without search. prior, visits: those of the move"
+        " played."
     )
     marks = ", ".join(f"{mark} {least:.0f}" for least, _, mark in game_analysis.MARKS)
     return (
         "X black, O white. discs: black's expected final score before the move; ~ marks an"
-        " estimate, a number without it is exact. black: chance that black wins, after the search;"
+        " estimate, a number without ~ is exact. black: black's chance of winning, by the search;"
         f" a draw is half a win.{of_search * (not is_narrow)} best: the engine's choice, if it"
         " differs. lost: discs given away."
-        f" Marks, by least loss in discs: {marks} ({game_analysis.MARGIN:.0f} more if estimated);"
-        " ?? also for a move that loses the result."
+        f" Marks, by minimum loss in discs: {marks} ({game_analysis.MARGIN:.0f} more if estimated);"
+        " ?? also marks a move that changes the result."
     )
 
 
@@ -87,7 +88,7 @@ def summary(analysis: game_analysis.GameAnalysis, rating: int | None = None) -> 
         yield from (f"      {reason.text}" for reason in analysis.reasons(position))
         if rating and position.people and position.played is not None:
             yield (
-                f"      {position.chance(rating, [position.played]):.0%} of people rated {rating}"
+                f"      {position.chance(rating, [position.played]):.0%} of players rated {rating}"
                 f" play it, and {position.difficulty(rating):.0%} lose 2 discs or more here."
             )
 

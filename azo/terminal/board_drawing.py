@@ -1,6 +1,6 @@
 """A board with notes at its right, for terminals with and without colours.
 
-Colour carries no information of its own: discs differ in shape and brightness, and brackets mark
+Colour carries no additional information: discs differ in shape and brightness, and brackets mark
 the last move. Without colours (NO_COLOR, a pipe) black is X and white is O.
 """
 

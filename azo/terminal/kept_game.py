@@ -1,6 +1,6 @@
 """The unfinished game of a terminal, on disk until it ends.
 
-Each process has a file of its own, so that two terminals do not overwrite each other's games.
+Each process has its own file, so that two terminals do not overwrite each other's games.
 """
 
 import itertools

@@ -56,7 +56,7 @@ class Practice:
             if position.mark and position.board.is_black_to_move in is_black:
                 found.append(deck.card_of(live, position))
         number = self._deck.add(found).num_new
-        self._say(f"{_new(number, len(found), 'mistake')}, and kept: enter 'practise'")
+        self._say(f"{_new(number, len(found), 'mistake')}, and saved: enter 'practise'")
 
     def load(self, path: pathlib.Path) -> None:
         """Adds the positions of a file; raises ValueError if none is sound."""
@@ -174,7 +174,7 @@ class Practice:
     def _end(self, tries: dict[tuple[str | None, ...], bool]) -> str:
         cards = self._cards()
         if not cards:
-            return "no position is kept: 'analyse' a game, then 'keep'"
+            return "no positions are saved: 'analyse' a game, then 'keep'"
         days = math.ceil((cards[0].due - _now()) / deck.DAY)
         when = f"the next position is due within {plurals.counted(days, 'day')}"
         return f"{score(tries)}: {when}" if tries else f"nothing is due: {when}"

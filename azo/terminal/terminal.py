@@ -1,4 +1,4 @@
-"""A game against the engine in a terminal or through a pipe: one command or move a line.
+"""A game against the engine in a terminal or through a pipe: one command or move per line.
 
 An error prints one line, and the game continues. During a search Ctrl-C makes the engine move at
 once; at the prompt it asks whether to leave the game. An unfinished game is on disk after every
@@ -35,19 +35,19 @@ f5            play a move: column and row; a pass is played automatically
 undo          take back your last move, and azo's answer to it
 hint          show the best moves: chance of winning, visits, expected continuation
 solve         find the exact score of the position, with any number of empty squares
-analyse       show the losses of each side so far, and the largest ones
-keep          keep the mistakes that were analysed, yours or those of both sides, to practise
-practise      find the best moves in kept positions; practise FILE adds those of a saved deck
+analyse       show the discs that each side has lost so far, and the largest losses
+keep          save the analysed mistakes for practice: yours, or those of both sides
+practise      find the best moves in saved positions; practise FILE first adds those of a deck
 swap          change sides with azo
 play SIDE     choose your side: black, white, both or none
 level N       set the level: {engine_settings.LEVELS}
 new           start a new game
-save FILE     save the moves; a FILE that ends in .ggf also has start position and names
-load FILE N   load a game of a file of any format, or game N of several; or moves: load f5d6c3
+save FILE     save the moves; a .ggf file also has the start position and the names
+load FILE N   load the game, or game N, of a file in any format; or moves: load f5d6c3
 board         show the board again
 help          show this list
 quit          quit, as Ctrl-D does; an unfinished game is offered at the next start
-Ctrl-C        while azo thinks: it moves at once; else: quit, after a question"""
+Ctrl-C        while azo thinks: make it move at once; at the prompt: quit, after a question"""
 
 
 class Terminal:
@@ -120,7 +120,7 @@ class Terminal:
                 self._has_quit = self._unfinished() is None or self._agrees(question) is not False
         self._keep()
         if self._kept is not None and self._unfinished() is not None:
-            self._say("the game is kept: 'azo play' offers it at the next start")
+            self._say("the game is saved: 'azo play' offers it at the next start")
 
     def _offer(self) -> None:
         """Continues the game of an earlier session, if there is one and the person agrees."""
@@ -142,9 +142,9 @@ class Terminal:
                 self._set_level(level)
         except files.Unreadable as error:
             self._kept = None  # the next game would replace it
-            self._say(f"{error}; this game is not kept")
+            self._say(f"{error}; this game is not saved")
         except ValueError as error:
-            self._say(f"{error}; the unfinished game is damaged: kept as {self._kept.set_aside()}")
+            self._say(f"{error}; the unfinished game is damaged: moved to {self._kept.set_aside()}")
 
     def _agrees(self, question: str) -> bool | None:
         """Returns the answer to a question; None at the end of the input and after Ctrl-C."""
@@ -171,7 +171,7 @@ class Terminal:
                 self._kept.write(self._unfinished())
         except ValueError as error:
             self._kept = None
-            self._say(f"{error}: the game is not kept")
+            self._say(f"{error}: the game is not saved")
 
     def _is_persons_turn(self) -> bool:
         mover = formatting.colour(self._engine.board)
@@ -208,7 +208,7 @@ class Terminal:
             if len(text) == 2 and text[1].isdigit():
                 raise
             near = difflib.get_close_matches(text.lower(), self._commands, n=1)
-            ending = f"did you mean {near[0]!r}?" if near else "a move is like f5; try 'help'"
+            ending = f"did you mean {near[0]!r}?" if near else "enter a move such as f5, or 'help'"
             raise ValueError(f"unknown command {text!r}: {ending}") from error
         if rest:
             raise ValueError(f"{rest[0]!r} follows the move {text!r}: enter one move per line")
@@ -321,7 +321,7 @@ class Terminal:
         if report.score is not None:
             self._show_moves(report)
         else:
-            self._say("stopped; the score is expected, but not proven")
+            self._say("stopped; the score is an estimate, not proven")
         self._say_outlook(report)
 
     def _show_moves(self, report: SearchReport) -> None:

@@ -1,7 +1,7 @@
 """Checkpoints: the whole state of a run, saved and restored bit for bit.
 
 A run's folder holds `settings.json`, its metrics, and `checkpoints/ITERATION/` with the `RunState`
-and, separately, its network; `network_files` reads the network alone. A checkpoint is written under
+and, separately, its network; `network_files` reads only the network. A checkpoint is written under
 another name, read back from the disk, and renamed; only then are older ones removed.
 """
 
@@ -46,10 +46,10 @@ class Checkpoints(contextlib.ExitStack):
     def __init__(self, folder: pathlib.Path, *, keep: int):
         """Opens or creates a run's folder, and locks it.
 
-        Damaged checkpoints that are newer than the latest undamaged one are named and kept under
-        another name. The latest checkpoints are kept, as many as `keep`, and the one with the best
-        score. ValueError if the folder holds something else or links, cannot be written, is in use,
-        a checkpoint cannot be read, or all are damaged.
+        Damaged checkpoints that are newer than the latest undamaged one are reported and renamed.
+        The latest checkpoints are kept, as many as `keep`, and the one with the best score.
+        ValueError if the folder holds something else or links, cannot be written, is in use, a
+        checkpoint cannot be read, or all are damaged.
         """
         super().__init__()
         self.folder, self._keep = folder, keep
@@ -182,8 +182,8 @@ class Checkpoints(contextlib.ExitStack):
     def _set_aside(self, step: int) -> None:
         # So that its iteration can be saved again.
         place = checkpoint_folder.folder_of(self.folder, step)
-        kept = files.set_aside(place)
-        checkpoint_folder.note(f"{place}: kept as {kept.name}")
+        aside = files.set_aside(place)
+        checkpoint_folder.note(f"{place}: moved to {aside.name}")
 
     def _prune(self) -> None:
         """Removes all but the latest checkpoints and the best one."""

@@ -51,26 +51,27 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Length, devices and folder of a run."""
 
     seed: setting_types.Seed = setting_types.never(0, is_common=True)
-    """Start of all random keys; the same seed repeats the run."""
+    """Seed of all random keys; the same seed repeats the run."""
     folder: pathlib.Path = setting_types.on_resume(pathlib.Path("runs/azo8"), is_common=True)
-    """Folder of checkpoints and metrics; by default runs/ and the name of the settings file."""
+    """Folder of checkpoints and metrics; by default runs/NAME, with the name of the settings
+    file."""
     num_iterations: setting_types.PositiveInt | None = setting_types.on_resume(None, is_common=True)
-    """Iterations of the whole run; one of the limits must be given."""
+    """Number of iterations of the whole run. At least one limit of the run must be given."""
     num_devices: setting_types.Devices | None = setting_types.on_resume(None, is_common=True)
-    """Devices, which share games and batches; None takes all."""
+    """Number of devices, which share games and batches; None: all."""
     save_every: setting_types.PositiveInt = setting_types.on_resume(50)
-    """Iterations between checkpoints."""
+    """Iterations between two checkpoints."""
     keep_checkpoints: setting_types.PositiveInt = setting_types.on_resume(3)
-    """Latest checkpoints to keep; the best one is always kept."""
+    """Number of latest checkpoints to keep; the best one is always kept."""
     log_every: setting_types.PositiveInt = setting_types.on_resume(1)
-    """Iterations between lines of metrics."""
+    """Iterations between two lines of metrics."""
     max_evaluations: setting_types.LargeInt | None = setting_types.on_resume(None)
-    """Network evaluations in self-play and gates after which the run ends."""
+    """The run ends after this many network evaluations in self-play and gates."""
     max_processor_seconds: setting_types.PositiveFloat | None = setting_types.on_resume(None)
-    """Processor time of the iterations, on the host, after which the run ends."""
+    """The run ends after this much processor time of the host, in seconds, in iterations."""
     start_from: pathlib.Path | None = setting_types.never(None, is_common=True)
-    """Folder of a run or network whose network the run begins with, instead of a fresh one; of one
-    for Othello on a board of another size, the layers that fit."""
+    """Folder of a run or network whose weights the run starts from. From a network for another size
+    of the Othello board, only the layers that fit are taken."""
 
     FORMER_DEFAULTS: ClassVar[Mapping[str, Any]] = {"save_every": 10}
 
@@ -79,18 +80,18 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Matches against a fixed opponent during a run."""
 
     every: setting_types.NonNegativeInt = setting_types.on_resume(0, is_common=True)
-    """Iterations from one evaluation to the next, and one at the end of the run; 0: none."""
+    """Iterations between two evaluations. The last one is at the end of the run; 0: none."""
     num_games: setting_types.PairedGames = setting_types.on_resume(128)
-    """Games a match. Each opening is played twice, with both colours."""
+    """Games per match. Each opening is played twice, with both colours."""
     num_simulations: setting_types.Simulations = setting_types.on_resume(100)
-    """Simulations a move of the network."""
+    """Simulations per move of the network."""
     opponent: str = setting_types.on_resume("rollouts:100", is_common=True)
-    """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, patterns:DEPTH, rollouts:N or a path
-    of a checkpoint."""
+    """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, patterns:DEPTH, rollouts:N or the
+    path of a checkpoint."""
     opening_plies: Annotated[setting_types.Plies, pydantic.Field(multiple_of=2)] = (
         setting_types.on_resume(4)
     )
-    """Random plies at the start of each game; even, so that black moves first afterwards."""
+    """Random plies at the start of each game: an even number, so that black moves next."""
     until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = setting_types.on_resume(None)
     """The run ends when a match reaches this score."""
 
@@ -111,12 +112,13 @@ class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Elo on a fixed ladder during a run, and discs lost on solved positions."""
 
     num_points: setting_types.NonNegativeInt = setting_types.on_resume(0, is_common=True)
-    """Ratings of a run, after equal shares of it; 0: none."""
+    """Number of ratings, at equal intervals over the run; 0: none."""
     num_games: setting_types.PairedGames = setting_types.on_resume(256)
-    """Games against each of about two players, at most; fewer if all ratings would take more than
-    a tenth of the time. Each opening is played twice, with both colours."""
+    """Largest number of games against each opponent; a rating has about two. Fewer are played if
+    all ratings would take more than a tenth of the time. Each opening is played twice, with both
+    colours."""
     num_simulations: setting_types.Simulations = setting_types.on_resume(100)
-    """Simulations a move of the network."""
+    """Simulations per move of the network."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "num_games": (setting_types.needs_other("num_points", 0),),
@@ -132,9 +134,9 @@ class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
     """One run of a curriculum, and the settings in which it differs."""
 
     name: Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_-]+$")]
-    """Name; the folder of the phase is the run's folder / NUMBER-NAME."""
+    """Name. The folder of the phase is NUMBER-NAME in the folder of the run."""
     set: dict[str, Any] = {}
-    """Settings by their full names; `{NAME}` in a string is the folder of an earlier phase."""
+    """Settings by full name. `{NAME}` in a string stands for the folder of an earlier phase."""
 
 
 class Config(azo.learning.run_state.RecipeConfig):
@@ -143,18 +145,18 @@ class Config(azo.learning.run_state.RecipeConfig):
     minutes: Annotated[float, pydantic.Field(ge=2, le=6000)] | None = setting_types.on_resume(
         None, is_common=True
     )
-    """Length of the run, with matches and compilation, of which at most a quarter of it counts;
-    learning rate and ratings follow it."""
+    """Length of the run in minutes, including matches and compilation, which counts for at most a
+    quarter of it. Learning rate and ratings are scaled to it."""
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     ratings: RatingsConfig = RatingsConfig()
     run: RunConfig = RunConfig()
     curriculum: tuple[Phase, ...] = setting_types.on_resume(())
-    """Phases, run one after the other; without any there is a single run."""
+    """Phases, trained one after the other; without phases there is a single run."""
     origin: Annotated[azo.networks.origin.Origin | None, tyro.conf.Suppress] = (
         setting_types.on_resume(None)
     )
-    """What the network learned from besides the rules; a run records it, see `origin`."""
+    """What the network learned from besides the rules. The run records it, see `origin`."""
 
     LIMITS: ClassVar[tuple[str, ...]] = tuple(_LIMITS)
     NEEDS: ClassVar[setting_types.Table] = {
@@ -306,7 +308,7 @@ def to_json(config: Config) -> str:
 def from_json(text: str, place: str = "settings.json", *, is_resumed: bool = True) -> Config:
     """Returns the settings that `to_json` wrote; messages name the file `place`.
 
-    Unless a run `is_resumed` with them, its network alone is read, and settings of other versions
+    Unless a run `is_resumed` with them, only its network is read, and settings of other versions
     are ignored. One that the text lacks has the default of the versions that wrote no such setting.
     """
     tree = files.parse_json(text, place)

@@ -50,4 +50,4 @@ def load_start(
         return variables, None
     carried, others = network_files.carry_over(settings.network, variables, source, game)
     fresh = ", ".join(sorted(others)) or "none"
-    return carried, f"{name} {folder}: from {source.name} to {game.name}, fresh layers: {fresh}"
+    return carried, f"{name} {folder}: from {source.name} to {game.name}, new layers: {fresh}"

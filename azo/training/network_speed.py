@@ -1,4 +1,4 @@
-"""Check of a network of the user's: the promises of `azo.Network`, and its speed in training."""
+"""Check of a user's network: the promises of `azo.Network`, and its speed in training."""
 
 import time
 import warnings
@@ -13,22 +13,22 @@ from azo.learning import network_check
 from azo.networks import network
 
 _TIMED_BATCH, _TIMED_STEPS = 48, 2
-_SLOW = 4.0  # times as long in a loop as alone
+_SLOW = 4.0  # times as long in a loop as outside of it
 
 
 def check_network(
     network_or_settings: Callable[..., Any] | network.NetworkConfig, game: protocol.Game
 ) -> None:
-    """Checks that a network keeps the promises of `azo.Network`, in some seconds.
+    """Checks in a few seconds that a network keeps the promises of `azo.Network`.
 
         azo.check_network(MyNetwork, azo.TicTacToe())
 
-    A warning says if learning is slow on this CPU because of convolutions, with what was measured.
+    Warns, with the measured times, if convolutions make learning slow on this CPU.
 
     Args:
       network_or_settings: a subclass of `azo.Network`, a function that makes one, or the section
         `network` of a run's settings, such as `azo.load_network(folder).settings.network`.
-      game: whose positions it evaluates.
+      game: the game whose positions the network evaluates.
 
     Raises:
       ValueError: One line: the promise that is broken, and what was found.
@@ -45,8 +45,8 @@ def _check_speed(model: network.Network, variables: network.Variables, planes: j
 
     def gradient(params: Any) -> Any:
         def total(params: Any) -> jax.Array:
-            found = model.apply(variables | {"params": params}, planes)
-            return sum((x.sum() for x in jax.tree.leaves(found)), jnp.float32(0))
+            prediction = model.apply(variables | {"params": params}, planes)
+            return sum((x.sum() for x in jax.tree.leaves(prediction)), jnp.float32(0))
 
         return jax.grad(total)(params)
 
@@ -63,9 +63,9 @@ def _check_speed(model: network.Network, variables: network.Variables, planes: j
     if in_loop > _SLOW * alone:
         warnings.warn(
             f"network: a step of learning takes {1e3 * in_loop:.3g} ms in the loop of an iteration,"
-            f" but {1e3 * alone:.3g} ms alone: {in_loop / alone:.0f} times as long, for"
+            f" but {1e3 * alone:.3g} ms outside of it: {in_loop / alone:.0f} times as long, for"
             f" {len(planes)} positions. On a CPU the gradients of convolutions are slow in a loop:"
-            " use azo.networks.kernels.convolution.convolve in place of nn.Conv (docs/extend.md)",
+            " use azo.networks.kernels.convolution.convolve instead of nn.Conv (docs/extend.md)",
             stacklevel=3,
         )
 

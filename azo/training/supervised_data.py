@@ -40,14 +40,14 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     ] = ()
     """Archives of games, or folders of runs."""
     source: Literal["files", "random", "search", "runs"] = setting_types.common("files")
-    """Games of the files; random games (which teach only the value); games of --player; or the
-    positions in the replays of runs, with the targets of their searches."""
+    """Training data: games from the files; random games, which teach only the value; games of
+    --player; or the positions in the replays of runs, with the targets of their searches."""
     num_games: setting_types.PositiveInt = setting_types.common(10_000)
-    """Games to make with --source random, and to play in parallel with --source search."""
+    """Games to generate with --source random, or to play in parallel with --source search."""
     player: pathlib.Path | None = setting_types.common(None)
     """Folder of the network that searches with --source search."""
     max_opening_plies: setting_types.Plies = setting_types.common(10)
-    """--source search: games begin after 0 to this many random plies."""
+    """With --source search: maximum number of random opening plies; the minimum is 0."""
     start: pathlib.Path | None = setting_types.common(None)
     """Folder of a network of the same shape to start from."""
     folder: pathlib.Path = setting_types.common(pathlib.Path("runs/supervised"))
@@ -55,11 +55,12 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_epochs: setting_types.PositiveFloat = setting_types.common(10.0)
     """Passes over all examples."""
     evaluations_per_epoch: setting_types.PositiveFloat = setting_types.common(1.0)
-    """Evaluations on the held-out games; there is always one at the end of training."""
+    """Evaluations on the held-out games per epoch. The last one is always at the end of
+    training."""
     seed: setting_types.Seed = setting_types.common(0)
-    """Start of all random keys."""
+    """Seed of all random keys."""
     game: registry.GameConfig = registry.GameConfig()
-    """Rules of the games to make; archives have games on 8x8."""
+    """Rules of the generated games; archives have games on 8x8."""
     examples: supervised.ExamplesConfig = supervised.ExamplesConfig()
     network: NetworkConfig = NetworkConfig(kind="residual")
     learner: LearnerConfig = LearnerConfig(
@@ -153,7 +154,7 @@ def prepare(
             f"too few games: {plurals.counted(len(learned), 'position')} to learn and"
             f" {len(held_out)} held out, but each should be at least 1"
         )
-    if settings.source == "runs":  # one example a position of a search
+    if settings.source == "runs":  # one example per searched position
         examples = replay.Examples(
             board=jnp.asarray(learned.board),
             policy=jnp.asarray(learned.policy),

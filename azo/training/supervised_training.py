@@ -1,4 +1,4 @@
-"""Training from recorded or made games: the best network so far is kept, metrics are written.
+"""Training from recorded or generated games; saves the best network so far, and metrics.
 
 `FOLDER/best` is the network with the best result on held-out games, and `FOLDER/metrics.jsonl` has
 the figures of every evaluation.
@@ -70,7 +70,7 @@ def train(
             if not jax.tree.all(jax.device_get(finite)):
                 raise ValueError(
                     f"{settings.folder}: a loss, gradient or weight is not finite after step"
-                    f" {call * steps:,}; the best network so far is kept. Lower"
+                    f" {call * steps:,}; the best network so far is saved. Lower"
                     f" learner.learning_rate, which is {settings.learner.learning_rate:g}"
                 )
             seconds += time.perf_counter() - start
@@ -185,7 +185,7 @@ def _save(settings: supervised_data.SuperviseConfig, variables: network.Variable
 
 
 def _origin(settings: supervised_data.SuperviseConfig) -> origin.Origin:
-    """Returns what the network learns from; random games need the rules alone."""
+    """Returns what the network learns from; random games need only the rules."""
     start = network_files.origin_from("network", settings.start)
     if settings.source == "search":
         return start + network_files.origin_from("teacher", settings.player)

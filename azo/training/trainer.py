@@ -49,7 +49,7 @@ class Matches(Protocol):
         """Plays the network against the opponent of the settings; yields one event."""
 
     def compile_ratings(self, state: run_state.RunState) -> None:
-        """Compiles the search of the ratings, if there are any; in a thread of its own."""
+        """Compiles the search of the ratings, if there are any, in a separate thread."""
 
     def rate(
         self, state: run_state.RunState, iteration: int, num_games: int
@@ -202,8 +202,8 @@ class Trainer:
                 self.note_end(state, reason)
                 folder = self.settings.run.folder
                 if isinstance(self.game, othello.Othello):
-                    self.screen.note(f"azo play --network {folder} plays it")
-                self.screen.note(f"azo report {folder} draws its curves")
+                    self.screen.note(f"azo play --network {folder} plays against it")
+                self.screen.note(f"azo report {folder} plots its metrics")
         return state
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
@@ -260,10 +260,10 @@ class Trainer:
 
     def warn(self, iteration: int, figures: Mapping[str, Any]) -> None:
         """Shows warnings about the network's predictions, when they begin."""
-        found = console.warnings(figures)
-        for name in found.keys() - self.warnings:
-            self.write(iteration, [metrics.Event("warning", {"warning": name}, found[name])])
-        self.warnings = set(found)
+        messages = console.warnings(figures)
+        for name in messages.keys() - self.warnings:
+            self.write(iteration, [metrics.Event("warning", {"warning": name}, messages[name])])
+        self.warnings = set(messages)
 
     def compile(
         self, kind: generations.IterationKind, state: run_state.RunState
@@ -444,7 +444,7 @@ class Trainer:
         if "--minutes" in flags and seconds and iterations < _FEW_ITERATIONS:
             self.screen.note(
                 f"only {plurals.counted(iterations, 'iteration')}, the last of {seconds:.0f} s:"
-                " shorter ones have fewer selfplay.num_games, selfplay.num_plies or"
+                " for shorter iterations, lower selfplay.num_games, selfplay.num_plies or"
                 " learner.num_steps"
             )
 

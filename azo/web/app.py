@@ -105,7 +105,7 @@ class _Pages:
                 for line in (body.refutation, body.better)
             )
             evaluator = await asyncio.to_thread(self.sessions.evaluator, live.game)
-            found = reasons.find(
+            facts = reasons.find(
                 live.board,
                 refutation,
                 better,
@@ -116,7 +116,7 @@ class _Pages:
             )
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
-        return JSONResponse([reason.text for reason in found])
+        return JSONResponse([reason.text for reason in facts])
 
     async def think(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.ThinkRequest)

@@ -155,7 +155,7 @@ class SessionPool:
 
     async def _take_place(self) -> None:
         if self._num_waiting == MAX_WAITING:
-            message = f"azo is busy: {MAX_WAITING} searches wait already; try again in a moment"
+            message = f"azo is busy: {MAX_WAITING} searches are waiting; try again in a moment"
             raise HTTPException(503, message, {"retry-after": str(_RETRY_SECONDS)})
         self._num_waiting += 1
         try:

@@ -1,7 +1,7 @@
 """The page without a server: `static` as one file, and a folder to practise with.
 
-`offline.js` is in place of `api.js`. The policy of the file lets the browser load nothing else but,
-from a web server, what keeps it for use without a network: `installed`.
+`offline.js` replaces `api.js`. The policy of the file lets the browser load nothing else, except,
+from a web server, the files that store it for offline use: `installed`.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """Devices that need not be there: XLA needs only their descriptions to compile for them.
 
-The plugins for CUDA and for TPUs exclude each other, so each has an environment of its own; `make
+The plugins for CUDA and for TPUs exclude each other, so each has a separate environment; `make
 accelerators` makes both.
 """
 

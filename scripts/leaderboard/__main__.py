@@ -3,11 +3,12 @@
     python -m scripts.leaderboard runs/zero-fast
 
 RUN is the folder of a run: its latest network meets all players of the ladder with 100, 400 and 800
-simulations and with 0.1 seconds a move, and its record is printed. `--records FILE` adds it to a
+simulations and with 0.1 seconds per move, and its record is printed. `--records FILE` adds it to a
 file, in place of an earlier one of the same training, and all records of the file are printed, also
 without RUN; `--page FILE` writes them instead. The folder of an exported network is rated, but
-gives no record, since it does not say what the training took. The games are kept in RUN/ladder, so
-the same command continues a stopped rating. Time limits need an otherwise idle machine.
+gives no record, since it does not say what the training took. The games are saved in RUN/ladder, so
+the same command continues a stopped rating. Ratings with time limits need an otherwise idle
+machine.
 """
 
 import pathlib
@@ -37,11 +38,11 @@ class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_games: setting_types.PairedGames = 100
     """Games against each player of the ladder. Each opening is played twice, with both colours."""
     simulations: tuple[setting_types.Simulations, ...] = (100, 400, 800)
-    """Simulations a move, one rating each."""
+    """Simulations per move; each number gives one rating."""
     seconds: tuple[setting_types.PositiveFloat, ...] = (0.1,)
-    """Seconds a move of the engine, one rating each."""
+    """Seconds per move of the engine; each number gives one rating."""
     records: pathlib.Path | None = None
-    """File of records, one a line, to which that of the run is added."""
+    """File of records, one per line, to which the record of the run is added."""
     page: pathlib.Path | None = None
     """File for the leaderboard in Markdown. By default it is printed."""
 

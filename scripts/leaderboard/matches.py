@@ -21,7 +21,7 @@ GAME = registry.GameConfig(size=8)
 def by_simulations(
     network: pathlib.Path, folder: pathlib.Path, num_simulations: int, num_games: int
 ) -> ladder.Results:
-    """Returns the results of a network with a number of simulations a move.
+    """Returns the results of a network with a number of simulations per move.
 
     `folder` keeps the games, an even number against each player of the ladder.
     """

@@ -1,7 +1,7 @@
 """Records: what a run took, and the Elo of its network on the fixed ladder.
 
-A file of records has one line a record, and `page` makes a table of them. All figures come from the
-folder of the run and from its matches.
+A file of records has one line per record, and `page` makes a table of them. All figures come from
+the folder of the run and from its matches.
 """
 
 import datetime
@@ -24,8 +24,8 @@ _HEADER = """\
 
 What a run took, and the Elo of its last network on the fixed ladder, newest first. Hours are
 processor time of the iterations. 95 % intervals are in brackets. A player with a number of
-simulations has the search of self-play without noise. A player with a time a move is the engine of
-`azo gtp`, which also solves endgames. `python -m scripts.leaderboard RUN --records FILE --page
+simulations has the search of self-play without noise. A player with a time per move is the engine
+of `azo gtp`, which also solves endgames. `python -m scripts.leaderboard RUN --records FILE --page
 FILE` adds a record.
 """
 # Settings that do not change what a run learns.
@@ -166,7 +166,8 @@ def page(records: Sequence[Record]) -> str:
     """Returns the leaderboard in Markdown, newest records first."""
     rated = records[::-1]
     ways = list(dict.fromkeys(way for one in rated for way in one.elo))
-    titles = [f"Elo, {way} simulations" if way.isdigit() else f"Elo, {way} a move" for way in ways]
+    units = ["simulations" if way.isdigit() else "per move" for way in ways]
+    titles = [f"Elo, {way} {unit}" for way, unit in zip(ways, units, strict=True)]
     of_training = ["date", "recipe", "seed>", "commit", "hardware", "rules alone"]
     rows = []
     for one in rated:

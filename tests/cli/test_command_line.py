@@ -98,7 +98,7 @@ def test_help_is_a_page_of_what_people_set_with_the_defaults_of_the_recipe(
     page = shown[shown.index("usage: azo train [--SETTING VALUE ...]") :].splitlines()
     assert max(map(len, page)) <= width
     assert len(page) <= 100
-    assert any(re.search(r"--search.algorithm puct +gumbel, for few", line) for line in page)
+    assert any(re.search(r"--search.algorithm puct +gumbel, best with", line) for line in page)
     assert page[-1] == f"azo train --help-all explains all {len(fields)} settings."
 
 

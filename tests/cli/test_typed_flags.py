@@ -85,7 +85,7 @@ def test_typed_seconds_replace_the_usual_number_of_simulations():
 
 def test_a_line_says_where_a_setting_below_full_level_holds(capsys):
     _parse("gtp --level 5 --engine.num-simulations 1000")
-    line = "--engine.num-simulations 1000 holds for analyses; level 5 plays with 32\n"
+    line = "--engine.num-simulations 1000 applies to analyses; level 5 plays with 32\n"
     assert capsys.readouterr().err == line
     _parse("gtp --level 5 --engine.num-simulations 10")
     _parse("web --level 5 --engine.num-simulations 1000")  # the level of the page can be changed

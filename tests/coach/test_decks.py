@@ -104,7 +104,7 @@ def test_the_whole_cards_of_a_cut_deck_stay(path, tmp_path, number):
     path.write_text(text)
     out = _practised(path, "practise", "stop")
     assert "deck.json: damaged: not JSON: " in out
-    assert f"kept as {path}.damaged" in out
+    assert f"moved to {path}.damaged" in out
     assert [card.best for card in deck.Deck(path).cards()] == ["d6", "c3"][:number]
     assert (tmp_path / "deck.json.damaged").read_text() == text
 

@@ -99,7 +99,7 @@ def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_firs
     ):
         assert f"  {line}\n" in out
     told = re.findall(
-        r"^      (\d+)% of people rated 1800 play it, and (\d+)% lose 2 discs", out, re.M
+        r"^      (\d+)% of players rated 1800 play it, and (\d+)% lose 2 discs", out, re.M
     )
     assert len(told) == out.count("(better: ")
     assert not re.search(r"\d\.\d", out)  # no search is as precise as that

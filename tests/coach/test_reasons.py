@@ -162,7 +162,7 @@ def _is_true(text, a, b, whole=None):
         f"After {line}, THEY has (\\d+) discs that can never be turned\\.": lambda number: (
             int(number) <= a.lasting()
         ),
-        f"After {line}, WE has (\\d+|no) (moves?) and THEY (\\d+|none) \\(in the line after"
+        f"After {line}, WE has (\\d+|no) (moves?) and THEY (\\d+|none) \\(after"
         f" {b.first}: (\\d+) and (\\d+)\\)\\.": lambda ours, noun, theirs, *better: (
             [ours.replace("no", "0"), theirs.replace("none", "0"), *better] == both
             and (noun == "move") == (ours == "1")

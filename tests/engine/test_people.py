@@ -66,7 +66,7 @@ def test_a_higher_rating_loses_fewer_discs(engine, boards):
     [
         ("human:1300", 8, "level human:1300: levels are 1 to 20, and human:1400 to human:2400"),
         ("people", 8, "level people: levels are 1 to 20"),
-        ("human:1800", 6, "games of people are known for 8x8 alone, not othello6"),
+        ("human:1800", 6, "human levels exist only for 8x8, not for othello6"),
     ],
 )
 def test_other_levels_are_refused(level, size, message):

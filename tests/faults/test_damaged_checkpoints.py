@@ -122,7 +122,7 @@ def test_damage_in_an_old_checkpoint_does_not_block_the_newest(saved, tmp_path, 
         assert capsys.readouterr().err == ""
         checkpoints.save(3, state(3), tiny_run.settings())
         assert checkpoint_folder.all_steps(tmp_path / "run") == [2, 3]
-    assert "checkpoints/1: kept as 1.damaged" in capsys.readouterr().err
+    assert "checkpoints/1: moved to 1.damaged" in capsys.readouterr().err
     assert (tmp_path / "run" / "checkpoints" / "1.damaged").is_dir()
     assert network_files.load(tmp_path / "run")[1].others["run"]["num_iterations"] == 6
 

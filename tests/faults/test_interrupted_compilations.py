@@ -62,7 +62,7 @@ def _assert_left(terminal):
     """The command has ended without a traceback, a bar or a hidden cursor."""
     shown = "\n".join(terminal.lines)
     # The first Ctrl-C may have ended a run that had nothing to save yet, or a tournament.
-    is_kept = "finished games are kept" in shown
+    is_kept = "finished games are saved" in shown
     is_stopped = is_kept or "nothing to save" in shown
     assert terminal.process.returncode == (0 if is_stopped else 130), shown
     assert "Traceback" not in shown

@@ -50,7 +50,7 @@ def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(open_p
     games.append(ggf.GgfGame(8, start, (19, 18), "Zoé", "Bob", black_score=-16))
     files = wthor_files.write(games)
     _drop(visit, {"WTH.wtb": files["wtb"]})
-    visit.wait_for("#choose-title", "301 games in WTH.wtb; open WTH.JOU too for the names")
+    visit.wait_for("#choose-title", "301 games in WTH.wtb; also open WTH.JOU for the names")
     visit.page.keyboard.press("Escape")
     assert visit.moves == []  # nothing was chosen
     _drop(visit, {"WTH.wtb": files["wtb"], "WTH.JOU": files["JOU"]})
@@ -165,7 +165,7 @@ def test_links_say_who_can_open_them_and_damaged_ones_are_explained(browser, por
     visit.wait_for("#message", "is not a link to a game of azo web")
     visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.page.click("#link")
-    visit.wait_for("#message", "The link opens on this machine only: start azo web with --host")
+    visit.wait_for("#message", "The link works only on this machine: start azo web with --host")
     visit.forgive_refusals()
     visit.end()
     address = "http://192.0.2.7:8000"

@@ -26,10 +26,10 @@ def test_a_game_is_told_from_the_players_own_side(open_page, port, size):
     visit.press("#hint")
     visit.wait_until("document.getElementById('people').textContent !== ''")
     assert re.fullmatch(r"You are (ahead|behind) by about \d+|Even", visit.text("#headline"))
-    said = re.fullmatch(r"Players rated 1800 win from here about (\d+)%", visit.text("#people"))
+    said = re.fullmatch(r"Players rated 1800 win about (\d+)% from here", visit.text("#people"))
     assert 20 <= int(said[1]) <= 80  # eight plies decide nothing between people
     visit.page.select_option("#level", "human:2200")
-    assert "Players rated 2200 win from here about " in visit.text("#people")
+    assert "Players rated 2200 win about " in visit.text("#people")
     visit.page.select_option("#human", "both")
     assert re.fullmatch(r"(Black|White) about (\+\d+|0)", visit.text("#headline"))
     assert visit.text("#people").endswith(("as black", "as white"))
@@ -78,7 +78,8 @@ def test_a_game_of_the_list_goes_on_with_its_side_and_level(open_page, port):
     assert visit.wait_for_turn()
     visit.press("#games")
     item = visit.page.locator("#games-list li button").first
-    assert item.inner_text().startswith("You (black) against azo, like people rated 1600, othello8")
+    title = "You (black) against azo, like players rated 1600, othello8"
+    assert item.inner_text().startswith(title)
     visit.press(item)
     visit.wait_for_moves(4)
     assert visit.moves == moves

@@ -89,7 +89,7 @@ def test_mistakes_are_practised_for_a_week(review):
     visit.press("#keep-mistakes")
     visit.wait_for("#message", f"{number} positions to practise under “Games”")
     visit.press("#keep-mistakes")
-    visit.wait_for("#message", f"0 positions to practise under “Games”, {number} were kept before")
+    visit.wait_for("#message", f"0 positions to practise under “Games”, {number} were saved before")
 
     assert _begin(visit) == number
     visit.page.keyboard.press("h")
@@ -179,7 +179,7 @@ def test_bad_cards_of_a_deck_are_named_and_refused(open_page, port, tmp_path):
         assert said.startswith("0 positions loaded; refused card 1: "), name
         assert visit.page.evaluate(stored) == before, name
     for name, text in bad_cards.NO_DECKS.items():
-        assert _load(visit, tmp_path, text).startswith("theirs.json is no deck ("), name
+        assert _load(visit, tmp_path, text).startswith("theirs.json is not a deck ("), name
         assert visit.page.evaluate(stored) == before, name
     for name, text in bad_cards.ODD_BUT_SOUND.items():
         assert _load(visit, tmp_path, f"[{text}]") == "1 position loaded", name
@@ -209,7 +209,7 @@ def test_a_damaged_deck_of_the_page_is_kept_aside_and_its_sound_cards_stay(open_
         visit.wait_for("#message", "The deck was damaged: ")
         name = "azo-deck.damaged" if number == 1 else f"azo-deck.damaged-{number}"
         said = visit.text("#message")
-        assert said.endswith(f"kept in this browser as “{name}”; 1 sound position of it stay")
+        assert said.endswith(f"saved in this browser as “{name}”; 1 sound position remains")
         assert visit.page.evaluate("(name) => localStorage.getItem(name)", name) == text
         assert [card["best"] for card in _cards(visit)] == ["d6"]
     visit.page.reload()
@@ -282,7 +282,7 @@ def test_an_opponent_like_people_is_chosen_and_kept(open_page, port):
     visit.page.select_option("#level", "human:1600")
     visit.press(visit.page.locator(".cell.legal").first)
     assert visit.wait_for_turn()
-    assert visit.text("#white .who") == "azo, like people rated 1600"
+    assert visit.text("#white .who") == "azo, like players rated 1600"
     visit.page.reload()
     visit.wait_for_moves(2)
     assert visit.page.input_value("#level") == "human:1600"
@@ -355,8 +355,8 @@ def test_the_moves_of_a_game_are_guessed(review):
         visit.press("#go-on")
         visit.wait_until(asks_or_ends)
     said = re.fullmatch(
-        r"Your (\d+) moves lost (\d+) discs, those of the game (\d+)"
-        r"\. You guess like people rated (\d{4} ± \d+|≥ \d{4})",
+        r"Your (\d+) moves lost (\d+) discs; those of the game lost (\d+)"
+        r"\. You guess like players rated (\d{4} ± \d+|≥ \d{4})",
         visit.text("#message"),
     )
     assert int(said[1]) > 45

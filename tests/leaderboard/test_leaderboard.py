@@ -64,7 +64,7 @@ def test_records_make_a_table_newest_first(run, tmp_path):
     assert records.read(path) == [first, second]
     head, _, newest, oldest = records.page(records.read(path)).strip().splitlines()[-4:]
     assert head.endswith(
-        "| rules alone | hours | evaluations | Elo, 0.1 s a move | Elo, 100 simulations |"
+        "| rules alone | hours | evaluations | Elo, 0.1 s per move | Elo, 100 simulations |"
     )
     assert newest.endswith("| yes | 1.00 | 2,000,000 | 812 (700 to 990) |  |")
     assert " | abc1234, then def5678 | A CPU, 2 cores; 1 x cpu | yes | 1.00 | " in oldest

@@ -60,7 +60,7 @@ def rate(folder, iteration, *, last_iteration=99):
 
 def test_networks_are_kept_and_measured_from_the_latest_rating_on(tmp_path, measured):
     texts = [rate(tmp_path, iteration) for iteration in (5, 10)]
-    assert texts[1] == ["Elo 200 +- 45: above greedy; 1.25 discs lost a move"]
+    assert texts[1] == ["Elo 200 +- 45: above greedy; loses 1.25 discs per move"]
     (first, first_key, *_), (second, second_key, expected) = measured
     tiny_run.assert_same_bits(first.variables, weights(5))
     tiny_run.assert_same_bits(second.variables, weights(10))

@@ -81,9 +81,9 @@ def test_the_sides_change_the_sign_and_bounds_are_those_of_wald():
 @pytest.mark.parametrize(
     ("arguments", "start"),
     [
-        ((10, 0), "the sequential test is of 10 and 0 Elo"),
-        ((0, 0), "the sequential test is of 0 and 0 Elo"),
-        ((0, math.inf), "the sequential test is of 0 and inf Elo"),
+        ((10, 0), "the sequential test compares 10 and 0 Elo"),
+        ((0, 0), "the sequential test compares 0 and 0 Elo"),
+        ((0, math.inf), "the sequential test compares 0 and inf Elo"),
         ((0, 10, 0.6), "alpha is 0.6"),
         ((0, 10, 0.05, 0), "beta is 0"),
     ],

@@ -90,7 +90,7 @@ def test_a_run_begins_with_the_layers_of_a_network_for_a_smaller_board(tmp_path,
     variables = saved(folder, shape)
     start, note = load_start(folder, shape)
     names = ", ".join(fresh) or "none"
-    assert note == f"run.start_from {folder}: from othello4 to othello6, fresh layers: {names}"
+    assert note == f"run.start_from {folder}: from othello4 to othello6, new layers: {names}"
     assert variables["params"].keys() - start["params"].keys() == set(fresh)
     for name in ("stem_kernel", "policy_projection", "stem_norm"):
         tiny_run.assert_same_bits(start["params"][name], variables["params"][name])

@@ -70,7 +70,8 @@ message = functools.partial(refusals.message_of, page.write)
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
     missing = tmp_path / "missing"
-    assert message(missing) == f"{missing}: no such folder; give a run's, such as runs/azo8"
+    advice = "give the folder of a run, such as runs/azo8"
+    assert message(missing) == f"{missing}: no such folder; {advice}"
     assert message(tmp_path) == (
         f"{tmp_path}: no run: neither metrics.jsonl nor phases such as 1-NAME/metrics.jsonl"
     )

@@ -57,11 +57,11 @@ def test_the_engine_answers_a_move_and_says_what_it_expects():
         ("a1", "illegal move a1: black may play d3 c4 f5 e6"),
         ("z9", "unknown move 'z9': squares are a1 to h8, a pass is 'pass'"),
         ("helo", "unknown command 'helo': did you mean 'help'?"),
-        ("@", "unknown command '@': a move is like f5; try 'help'"),
+        ("@", "unknown command '@': enter a move such as f5, or 'help'"),
         ("f5 d6", "'d6' follows the move 'f5': enter one move per line"),
         ("undo", "nothing to take back: no move was played"),
         ("save", "usage: save FILE"),
-        ("\ufffd\x00", "unknown command '\ufffd\\x00': a move is like f5; try 'help'"),
+        ("\ufffd\x00", "unknown command '\ufffd\\x00': enter a move such as f5, or 'help'"),
         ("level x", f"level x: {engine_settings.LEVELS}"),
         ("play green", "play 'green': choose black, white, both or none"),
         (
@@ -114,7 +114,7 @@ def row(lines, moves_then, *said, id, **options):
             evaluations={1: {"score": -6, "value": 1.0}}, game=_REVERSED),
         row(["solve"], "", "d3", "34-30 to black if both play perfectly (exact)", id="solve",
             evaluations={0: {"score": 4, "scores": {19: 4}}}),
-        row(["solve"], "", "stopped; the score is expected, but not proven", id="a stopped solve",
+        row(["solve"], "", "stopped; the score is an estimate, not proven", id="a stopped solve",
             evaluations={0: {"discs": 4.0, "value": 0.8}}),
     ],
 )  # fmt: skip

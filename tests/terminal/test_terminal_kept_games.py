@@ -23,7 +23,7 @@ def test_ctrl_c_asks_before_it_leaves_a_game_and_keeps_it(tmp_path, answer):
     assert out.count("leave this game? (y/n)>") == 3
     moves = moves_of(engine)
     assert (moves[:6], len(engine.actions)) == ("f5d6c3", 4)
-    assert "the game is kept: 'azo play' offers it at the next start" in out
+    assert "the game is saved: 'azo play' offers it at the next start" in out
     out, engine = session(tmp_path, ["y"], sides="white")
     assert "an unfinished game: you (black) against azo, level 11 (improver) (white), 4" in out
     assert moves_of(engine) == moves
@@ -55,7 +55,7 @@ def test_a_game_is_on_disk_before_each_prompt_and_gone_at_its_end(tmp_path):
     terminal.Terminal(engine, console, read, kept=kept, positions=positions).run()
     assert engine.is_over
     assert num_checked > 8
-    assert "is kept" not in console.file.getvalue()
+    assert "is saved" not in console.file.getvalue()
 
 
 def test_a_declined_game_stays_until_the_first_move_of_another(tmp_path):
@@ -96,7 +96,7 @@ def test_a_damaged_game_is_kept_aside_and_a_new_one_begins(tmp_path, damaged, li
         path.write_text(damaged)
         kept = kept_game.KeptGame(tmp_path, _GAME)
         out, engine = played(lines, kept=kept, sides="both", width=400)
-        assert f"the unfinished game is damaged: kept as {tmp_path / name}" in out
+        assert f"the unfinished game is damaged: moved to {tmp_path / name}" in out
         assert moves_of(engine) == "f5"
         assert (tmp_path / name).read_text() == damaged
         assert notation.transcript(kept.read().moves, 8) == "f5"
@@ -108,5 +108,5 @@ def test_a_game_that_cannot_be_kept_goes_on(tmp_path):
     shutil.rmtree(tmp_path / "games")
     out, engine = played(["f5", "f6"], kept=kept, sides="both", width=400)
     assert moves_of(engine) == "f5f6"
-    assert out.count("the game is not kept") == 1
-    assert "is kept:" not in out
+    assert out.count("the game is not saved") == 1
+    assert "is saved:" not in out

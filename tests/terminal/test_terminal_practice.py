@@ -163,7 +163,7 @@ def test_mistakes_of_an_analysed_game_are_kept_once(tmp_path, clock):
     out = practised(path, "analyse", "keep", "keep", **options)
     found = deck.Deck(path).cards()
     noun, are = ("mistake", "is") if len(found) == 1 else ("mistakes", "are")
-    assert f"{len(found)} of {len(found)} {noun} {are} new, and kept" in out
+    assert f"{len(found)} of {len(found)} {noun} {are} new, and saved" in out
     assert f"0 of {len(found)} {noun} {are} new" in out
     white = next(card for card in found if card.mover == "white")
     assert (white.moves, white.best) == (("f5",), "d6")

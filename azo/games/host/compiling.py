@@ -63,7 +63,7 @@ class _Cache(caching.FunctionCache):
             self._save_overload(sig, data)
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """Returns what names a version; `fixed_depth.register` gives classes code of their own."""
+        """Returns what names a version; `fixed_depth.register` gives classes their own code."""
         kinds, _ = sigutils.normalize_signature(sig)
         classes = [kind.instance_class for kind in kinds if hasattr(kind, "instance_class")]
         return super()._index_key(sig, codegen), tuple(map(_stamp_of, classes))

@@ -72,14 +72,14 @@ class LiveGame:
         """
         board = board or self._usual_start
         host_rules.check_board(board.black, board.white, self._rules, self.game.size)
-        kept = 0  # moves that this game has too, which need not be played again
+        num_shared = 0  # moves that this game has too, which need not be played again
         if board == self.start:
             for new, old in zip(actions, self.actions, strict=False):
                 if new != old:
                     break
-                kept += 1
-        boards = [board, *self.boards[1 : 1 + kept]]
-        for action in actions[kept:]:
+                num_shared += 1
+        boards = [board, *self.boards[1 : 1 + num_shared]]
+        for action in actions[num_shared:]:
             boards.append(self._after(boards[-1], action))
         self.boards, self.actions = tuple(boards), tuple(map(int, actions))
 

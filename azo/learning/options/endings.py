@@ -29,13 +29,14 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     adjudicate_empties: Annotated[int, pydantic.Field(ge=0, le=MAX_EMPTIES)] = (
         setting_types.in_schedule(0, is_common=True)
     )
-    """Adjudicate games of self-play at this number of empty squares; 0: play them to the end."""
+    """Adjudicate self-play games by their exact score at this number of empty squares; 0: play them
+    to the end."""
     num_positions: Annotated[int, pydantic.Field(ge=0, le=2**20)] = setting_types.in_schedule(0)
-    """Random endings solved in each iteration in place of self-play, over all devices; 0: none."""
+    """Random endings to solve in each iteration instead of self-play, over all devices; 0: none."""
     min_empties: Empties = setting_types.in_schedule(4)
-    """Fewest empty squares of a random ending."""
+    """Smallest number of empty squares of a random ending."""
     max_empties: Empties = setting_types.in_schedule(10)
-    """Most empty squares of a random ending."""
+    """Largest number of empty squares of a random ending."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "adjudicate_empties": (setting_types.needs("num_positions", 0),),

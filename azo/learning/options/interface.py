@@ -1,8 +1,8 @@
-"""The interface of options: parts of self-play and learning that the core does not name.
+"""The interface of options: parts of self-play and learning that the core does not know.
 
-An option is a class with the methods that it needs; each has a default that does nothing. The
-iteration calls them at the places that their docstrings name. They are pure functions on one device
-of the mesh, traced into the compiled program, so an option that is off costs nothing.
+An option is a class that defines the methods it needs; each method has a default that does nothing.
+The iteration calls the methods at the points that their docstrings name. They are pure functions on
+one device of the mesh, traced into the compiled program, so an option that is off costs nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,29 +28,29 @@ class Turn:
     result: improvement.SearchResult  # [B]
     after: protocol.Position  # [B], after the move, seen by the side that moves next
     score: jax.Array  # [B] int8, see `trajectories.Trajectory`
-    reward: jax.Array  # [B] float32, likewise
-    discount: jax.Array  # [B] float32, likewise
+    reward: jax.Array  # [B] float32, see `trajectories.Trajectory`
+    discount: jax.Array  # [B] float32, see `trajectories.Trajectory`
 
 
 class Option:
-    """An option; the base of azo's own and of yours, by `--selfplay.options MODULE:CLASS`.
+    """An option: the base class of azo's options, and of yours (`--selfplay.options MODULE:CLASS`).
 
-    `part` is the option's part of the games in progress, from `begin_games`, and `state` its part
-    of the state of the run, from `begin_run`. Both are pytrees of arrays that keep their shapes,
-    are saved in checkpoints, and are None for an option without them. `record` is what `after_step`
-    recorded, with a leading axis of plies, or None.
+    `part` is the option's data of the games in progress, which `begin_games` creates; `state` is
+    its data of the run, which `begin_run` creates. Both are pytrees of arrays with fixed shapes,
+    saved in checkpoints, or None. `record` stacks what `after_step` recorded, with a leading axis
+    of plies, or is None.
     """
 
     name: ClassVar[str] = ""
-    """Name of its parts in states and checkpoints; by default that of the class."""
+    """Name of the option's data in states and checkpoints; by default the name of the class."""
     fields: ClassVar[trajectories.Fields] = {}
-    """Fields of each ply, given by `field_values`; examples in the replay have them as `extras`."""
+    """Fields of each ply, from `field_values`; examples in the replay have them as `extras`."""
 
     number: int = 0
-    """0 for azo's own options, else the place in `selfplay.options`: random keys depend on it."""
+    """0 for azo's own options, else the index in `selfplay.options`; random keys depend on it."""
 
     def __init__(self, game: protocol.Game, config: Any) -> None:
-        """Keeps the game and the settings, a `run_state.RecipeConfig`."""
+        """Stores the game and the settings, a `run_state.RecipeConfig`."""
         self.game, self.config = game, config
 
     def __init_subclass__(cls) -> None:
@@ -58,38 +58,38 @@ class Option:
         cls.name = cls.__dict__.get("name", cls.__name__)
 
     def begin_run(self) -> Any:
-        """Returns its part of the state of a new run, the same on all devices."""
+        """Returns the option's data of a new run, the same on all devices."""
         return None
 
     def begin_games(self, key: jax.Array, num_games: int) -> Any:
-        """Returns its part of new games, pytrees `[B, ...]`."""
+        """Returns the option's data of new games, pytrees `[B, ...]`."""
         del key, num_games
         return None
 
     def is_end(self, position: protocol.Position) -> jax.Array | bool:
-        """Returns the positions, `[...]` bool, at which random openings must not arrive."""
+        """Returns `[...]` bool: the positions that random openings must not reach."""
         del position
         return False
 
     def after_search(
         self, games: trajectories.GamesInProgress, result: improvement.SearchResult
     ) -> improvement.SearchResult:
-        """Returns the search's result, perhaps with another move, policy or value."""
+        """Returns the result of the search, possibly with another move, policy or value."""
         del games
         return result
 
     def after_step(self, turn: Turn, part: Any, state: Any) -> tuple[Turn, Any, Any]:
-        """Returns the turn, its part of the games after it, and a record of the ply.
+        """Returns the turn, the option's data of the games after it, and a record of the ply.
 
-        It may end games by a `discount` of 0, with their `reward` and `score`.
+        An option ends a game by a `discount` of 0, with its `reward` and `score`.
         """
         del state
         return turn, part, None
 
     def field_values(self, turn: Turn) -> dict[str, jax.Array]:
-        """Returns its `fields` of a ply, `[B, ...]`.
+        """Returns the option's `fields` of a ply, `[B, ...]`.
 
-        Where `turn.discount` is 0, the game is over, and the legal moves after it mean nothing.
+        Where `turn.discount` is 0, the game is over, and legal moves after it are meaningless.
         """
         del turn
         return {}
@@ -97,19 +97,19 @@ class Option:
     def after_play(
         self, key: jax.Array, trajectory: trajectories.Trajectory, record: Any
     ) -> tuple[trajectories.Trajectory, Any]:
-        """Returns the plies of an iteration and its record, all rewards and scores being true."""
+        """Returns the plies of an iteration and the record, with the true rewards and scores."""
         del key
         return trajectory, record
 
     def next_state(
         self, state: Any, trajectory: trajectories.Trajectory, record: Any, total: Total
     ) -> Any:
-        """Returns its part of the state of the run after the plies of an iteration."""
+        """Returns the option's data of the run after the plies of an iteration."""
         del trajectory, record, total
         return state
 
     def rows(self, trajectory: trajectories.Trajectory, record: Any) -> replay.NewRows | None:
-        """Returns further examples, after the plies of an iteration."""
+        """Returns additional examples, after the plies of an iteration."""
         del trajectory, record
         return None
 
@@ -118,11 +118,11 @@ class Option:
         return buffer
 
     def loss(self, prediction: heads.Prediction, examples: replay.Examples) -> jax.Array | float:
-        """Returns what it adds to the loss of this device's part of a batch, `[]` float32.
+        """Returns the option's term of the loss on this device's part of a batch, `[]` float32.
 
-        The metrics have its mean over the steps, as `learner/NAME_loss`. Squares and moves are
-        those of `examples.board`, also where the network saw a symmetric position. Targets of value
-        are mixed as `search.score_share` says, see `search_tree.mix_values`.
+        The metric `learner/NAME_loss` is its mean over the steps. Squares and moves are those of
+        `examples.board`, even if the network saw a symmetric position. Value targets are mixed by
+        `search.score_share`, see `search_tree.mix_values`.
         """
         del prediction, examples
         return 0.0
@@ -137,7 +137,7 @@ Options = Sequence[Option]
 
 
 class ExampleSource(Protocol):
-    """Gives the examples of an iteration in place of self-play."""
+    """Provides the examples of an iteration instead of self-play."""
 
     def rows(self, key: jax.Array, iteration: jax.Array, num_devices: int) -> replay.NewRows:
         """Returns new examples of this device; the `key` differs on each."""

@@ -31,13 +31,13 @@ class ResignationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Resignation of hopeless games."""
 
     is_enabled: bool = setting_types.never(False)
-    """End games that are hopeless for the player to move."""
+    """Resign games that are hopeless for the side to move."""
     played_out_share: Annotated[float, pydantic.Field(gt=0, le=1)] = setting_types.in_schedule(0.1)
-    """Share of games that are always played to their end, to measure false positives."""
+    """Share of games that are always played to the end, to measure false positives."""
     max_false_positives: Annotated[float, pydantic.Field(gt=0, lt=1)] = setting_types.in_schedule(
         0.05
     )
-    """Upper bound of the share of resigned games that the player would have won."""
+    """Upper bound on the share of resigned games that the resigning side would have won."""
 
     NEEDS: ClassVar[setting_types.Table] = {
         "played_out_share": (setting_types.needs("is_enabled", True),),

@@ -91,7 +91,7 @@ def pairings(names: Sequence[str], games: Iterable[PlayedGame]) -> list[elo.Pair
         black, white = names.index(game.black), names.index(game.white)
         result = game.result if black < white else -game.result
         points[min(black, white), max(black, white)][game.opening].append((1 + result) / 2)
-    found = []
+    results = []
     for pair in sorted(points):
         single = list(itertools.chain(*points[pair].values()))
         paired = [sum(opening) for opening in points[pair].values() if len(opening) == 2]
@@ -99,5 +99,5 @@ def pairings(names: Sequence[str], games: Iterable[PlayedGame]) -> list[elo.Pair
         pair_scores = tuple(paired.count(halves / 2) for halves in range(5))
         wins, draws, losses = (single.count(point) for point in (1.0, 0.5, 0.0))
         match = elo.MatchResult(wins, draws, losses, pair_scores)
-        found.append(elo.Pairing(first, second, match))
-    return found
+        results.append(elo.Pairing(first, second, match))
+    return results

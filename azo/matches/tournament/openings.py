@@ -45,7 +45,7 @@ def random(
 def from_file(
     path: pathlib.Path, game: protocol.Game, key: jax.Array, *, count: int
 ) -> list[Opening]:
-    """Returns openings drawn from a file of games, such as the XOT lists with one a line.
+    """Returns openings drawn from a file of games, such as the XOT lists with one per line.
 
     Every line must be an opening: without some of them the draw by the key, and so the match, would
     be another one than its settings say.

@@ -26,7 +26,7 @@ def results(
 def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> list[str]:
     elo_column = f"Elo ({rated.anchor or 'the mean'} 0)>"
     columns = [">", "player", elo_column, "95 %>", "games>", "won/drawn/lost>", "points>"]
-    columns += ["positions a move>", "seconds a move>", "lost early>"]
+    columns += ["positions per move>", "seconds per move>", "lost early>"]
     rows = []
     for rank, one in enumerate(rated.standings, start=1):
         positions, seconds, num_forfeits = effort(one.name, played)
@@ -45,10 +45,10 @@ def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> l
                 num_forfeits,
             ]
         )
-    notes = f"Draws between equals: {rated.draw_share:.1%}."
+    notes = f"Draws between equal players: {rated.draw_share:.1%}."
     if rated.dispersion is not None:
         notes += (
-            f" Scatter of pairs of games: {rated.dispersion:.2f} times that of independent ones."
+            f" Variance of pairs of games: {rated.dispersion:.2f} times that of independent games."
         )
     return [*tables.table(columns, rows), "", notes]
 

@@ -1,5 +1,5 @@
 """What is faster than a network's plain layers: for the CPU, and for accelerators.
 
 `convolution` has Winograd's algorithm and evaluates in blocks that fit a cache, `normalisation`
-has a gradient of its own: both for the CPU. `fused_tower` is for accelerators.
+has its own gradient: both for the CPU. `fused_tower` is for accelerators.
 """

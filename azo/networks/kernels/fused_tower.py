@@ -2,7 +2,7 @@
 
 With examples first (NHWC), output channels of a kernel first (OHWI) and bfloat16 from end to end,
 XLA makes one call of cuDNN of a convolution, its bias, the residual sum and the rectifier. With
-float32 between the convolutions each of them is a kernel of its own. The projections with which the
+float32 between the convolutions each of them is a separate kernel. The projections with which the
 heads begin are one convolution.
 
 The residual stream is rounded to bfloat16 after each block, and each convolution still sums in

@@ -111,7 +111,7 @@ def best_move(P, O, depth, search):
 def run(P, O, depth, alpha, beta, search):
     """Returns the value of a position to a depth; a bound if it is not between alpha and beta."""
     # The types have to be those of the recursive calls: numba's cache cannot load a function that
-    # calls another version of itself. Plain constants have types of their own.
+    # calls another version of itself. Plain constants have other types.
     limits = np.int64(depth), np.int64(alpha), np.int64(beta)
     return _search(P, O, *limits, np.int64(0), search)
 

@@ -20,7 +20,7 @@ from azo.solver.device import lanes
 from azo.solver.device.lanes import Lanes
 
 NO_SCORE = -1000  # of moves that are illegal or unsolved
-_REFILL_PART = 16  # lanes are refilled when one in so many is idle
+_REFILL_PART = 16  # lanes are refilled when one in this many is idle
 
 
 @flax.struct.dataclass
@@ -41,7 +41,7 @@ def solve(
     max_empties: int,
     num_lanes: int,
 ) -> BatchedSolution:
-    """Solves every move of positions exactly, each with a search of its own; call it under `jit`.
+    """Solves every move of positions exactly, each with a separate search; call it under `jit`.
 
     The result for a position depends neither on the other positions nor on `num_lanes`. On the CPU
     256 lanes balance the cost of a step and the idle lanes at the end.

@@ -6,13 +6,13 @@ its own only if the parent is then done too. Three rules keep the number of step
 
 * With at most one empty square the flips give the value, and the child is not entered.
 * A pass changes sides within the node (`has_passed`).
-* With `RATED_EMPTIES` empty squares or more, a node first rates its moves, one a step, by the
+* With `RATED_EMPTIES` empty squares or more, a node first rates its moves, one per step, by the
   number of replies; the fewest come first (fastest-first heuristic). Below, `first_move` decides.
 
 The search is fail-hard: a node returns its `alpha`, its value if that lies within the bounds. All
 values are `utility`, the final margin for the side to move, negated in reversed Othello.
 
-Each variable is one word a lane. The stack is read and written by comparing its few rows with the
+Each variable is one word per lane. The stack is read and written by comparing its few rows with the
 lane's depth, because XLA's CPU backend vectorises this, but not gathers and scatters. A `cond`
 stores its result; without it that backend computes a value again for each use.
 """

@@ -23,7 +23,7 @@ from azo.games.host.kernels import (
 from azo.solver.host import fixed_depth, last_squares, probcut, table
 from azo.solver.host.last_squares import INFINITE, NODES
 
-FEW = 7  # with so many empty squares or less, `last_squares` is faster
+FEW = 7  # with at most this many empty squares, `last_squares` is faster
 UNFINISHED = 126  # above all scores: the search has paused
 LEVEL = 1  # index in `counters`, after NODES: the place in the path where the search continues
 

@@ -90,12 +90,12 @@ class Solver:
           player: discs of the side to move, as a Python integer with bit `8 * row + column`.
           opponent: discs of the other side.
           every_move: also find the scores of all legal moves.
-          result_only: end when win, draw or loss is proven; the bounds may differ.
-          guess: a score that is likely; it saves time if it is near.
-          keeps_table: use the bounds that the last call has left.
+          result_only: end when win, draw or loss is proven. The bounds may then differ.
+          guess: a likely score; a good guess saves time.
+          keeps_table: use the table of bounds that the last call left.
           max_nodes: limit on the positions visited; exceeded by a few thousand at most.
           max_seconds: limit on the time; exceeded by some tenths of a second at most.
-          is_stopped: called several times a second; the search ends when it returns True.
+          is_stopped: called several times per second; the search ends when it returns True.
 
         After a limit the solution holds the bounds proved so far, without `move_scores` unless
         these were complete. ValueError if the discs overlap or lie outside the board.
@@ -249,15 +249,15 @@ def solve_position(
     The score is the final margin in discs for the side to move under perfect play, with the empty
     squares given to the winner. The best move is an action, `row * size + column` or `size**2` for
     the pass; None if the game is over. 20 empty squares of an 8x8 board take about a second on one
-    core, and 26 take minutes. `Solver` has more settings, and solves many positions sooner.
+    core, and 26 take minutes. `Solver` has more settings, and is faster for many positions.
 
     Args:
       board: 16, 36 or 64 squares row by row from a1: X black, O white, - empty; then a space and
         the side to move, X or O.
       is_reversed: fewer discs win; then a negative score wins.
       every_move: also find the scores of all legal actions, `solution.move_scores`, best first.
-      max_seconds: time limit. The bounds of a position that is not solved by then,
-        `solution.lower` and `solution.upper`, differ, and `solution.score` raises ValueError.
+      max_seconds: time limit. If the position is not solved by then, the bounds `solution.lower`
+        and `solution.upper` differ, and `solution.score` raises ValueError.
 
     Raises:
       ValueError: the text is not a board of 4, 6 or 8 rows.

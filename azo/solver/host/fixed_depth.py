@@ -60,8 +60,8 @@ def search(P, O, depth, alpha, beta, pass_depth, evaluator, rules, path):
 
     The value is that for the side to move, exact between `alpha` and `beta`, which are floats. A
     value that is not above alpha is returned as alpha, one that is not below beta as beta or more.
-    A pass uses up `pass_depth` of the depth in plies: 1, or 0 if placed discs alone count. The
-    class of the `evaluator` was given to `register`; `path` is from `make_path`.
+    A pass uses up `pass_depth` of the depth in plies: 1, or 0 if only placed discs count. The class
+    of the `evaluator` was given to `register`; `path` is from `make_path`.
     """
     level, num_visited = 0, 0
     _set(path[0], P, O, alpha, beta, depth)
@@ -115,7 +115,7 @@ def _next_square(moves, rules):
 
 
 class EndEvaluator(NamedTuple):
-    """Values finished games alone, as an evaluator of `fixed_depth.search`."""
+    """An evaluator of `fixed_depth.search` that values only finished games."""
 
 
 @jit

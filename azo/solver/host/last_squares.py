@@ -4,7 +4,7 @@ Each function compares the score of one position, seen by the side to move, with
 is a lower bound of the score if it is above `alpha`, else an upper bound. Empty squares count for
 the winner. No function is recursive: numba cannot load a recursive function from its cache when
 others call it (numba issue 6061). The functions for two and three squares are written out: as loops
-over the squares the solver visited a fifth fewer nodes a second.
+over the squares the solver visited a fifth fewer nodes per second.
 """
 
 import numpy as np

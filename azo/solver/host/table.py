@@ -1,6 +1,6 @@
 """A table of bounds on values of positions, compiled by numba.
 
-The table is a flat array of `ENTRY`, two entries a row; a row is one cache line of 64 bytes. The
+The table is a flat array of `ENTRY`, two entries per row; a row is one cache line of 64 bytes. The
 first entry of a row is the deepest, the second the newest of the others. The depth of an exact
 search is the number of empty squares. Bounds hold for one board size and one variant.
 """

@@ -1,4 +1,4 @@
-// Keeps the exported page in the browser, for use without a network; with one, the newest page counts.
+// Stores the exported page in the browser, for use offline; online, the newest page is shown.
 
 const KEPT = "azo";
 const FILES = ["./", "icon.svg", "manifest.webmanifest"];

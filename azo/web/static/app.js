@@ -62,7 +62,7 @@ function keeper(play) {
 
 function fillChoices({ games, levels, people = [] }) {
   const likePeople = document.createElement("optgroup"); // hidden where the board has none
-  likePeople.label = "Learnt from games of people";
+  likePeople.label = "Human-like, learned from games";
   likePeople.append(...people.map((rating) => new Option(`like ${rating}`, `human:${rating}`)));
   byId("level").replaceChildren(
     ...levels.map((name, index) => new Option(`${index + 1} ${name}`, index + 1)),
@@ -175,7 +175,7 @@ async function loadDeck(play, input) {
   const { number, refused, left, problem } = await deck.merge(await file.text(), Date.now());
   input.value = "";
   document.querySelector("dialog[open]")?.close();
-  if (problem) return say(`${file.name} is no deck (${problem}): “Save deck” writes one`);
+  if (problem) return say(`${file.name} is not a deck (${problem}): “Save deck” writes one`);
   const parts = [`${plural(number, "position")} loaded`];
   if (left) parts.push(`no room for ${left}`);
   if (refused.length) parts.push(`refused ${deck.named(refused)}`);
@@ -259,7 +259,7 @@ async function startPractice(play) {
   if (location.protocol !== "file:") {
     const manifest = { rel: "manifest", href: "manifest.webmanifest" };
     document.head.append(Object.assign(document.createElement("link"), manifest));
-    navigator.serviceWorker?.register("worker.js").catch(() => {}); // then it needs the network
+    navigator.serviceWorker?.register("worker.js").catch(() => {}); // then the page needs its server
   }
   const kinds = deck.cards().length ? [] : Object.keys(play.settings.practice);
   for (const kind of kinds) await play.practice.addShipped(kind);

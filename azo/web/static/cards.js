@@ -75,7 +75,7 @@ function objects(text) {
   return found;
 }
 
-/** Returns a card with the fields of cards alone, null unless it is sound. */
+/** Returns a card with only the fields of cards, null unless it is sound. */
 export function soundOrNull(item) {
   try {
     return checked(item);
@@ -85,7 +85,7 @@ export function soundOrNull(item) {
   }
 }
 
-/** Returns a card with the fields of cards alone; throws `Refused` unless it is sound. */
+/** Returns a card with only the fields of cards; throws `Refused` unless it is sound. */
 function checked(item, latest = Infinity) {
   demand(isObject(item), "it", item);
   const { game, start = null, moves, mover, best, losses, isEnding = false, memory = null } = item;

@@ -95,15 +95,15 @@ function keepAside(text, sound, refused) {
   let name = DAMAGED;
   for (let number = 2; localStorage.getItem(name) !== null; number++) name = `${DAMAGED}-${number}`;
   localStorage.removeItem(DECK); // its room is needed
-  let place = `kept in this browser as “${name}”`;
+  let place = `saved in this browser as “${name}”`;
   try {
     localStorage.setItem(name, text);
   } catch {
-    place = "no room to keep it"; // cannot be: it has that room already
+    place = "no room to save it"; // cannot be: it has that room already
   }
   write(sound);
-  const number = `${sound.length} sound position${sound.length === 1 ? "" : "s"}`;
-  listener.onDamage(`The deck was damaged: ${named(refused)}; ${place}; ${number} of it stay`);
+  const number = `${sound.length} sound position${sound.length === 1 ? " remains" : "s remain"}`;
+  listener.onDamage(`The deck was damaged: ${named(refused)}; ${place}; ${number}`);
 }
 
 /** What is wrong as one line, which names the first cards. */

@@ -11,7 +11,7 @@ export const share = (value) => (1 + value) / 2;
 
 export const percent = (fraction) => `${Math.round(100 * fraction)}%`;
 
-/** A chance to win; only a certain one is 0 or 100 %. */
+/** A chance of winning; only a certain one is 0 or 100 %. */
 export const chance = (fraction) =>
   percent(fraction === 0 || fraction === 1 ? fraction : Math.min(Math.max(fraction, 0.01), 0.99));
 
@@ -108,7 +108,7 @@ export function alternatives(moves) {
 }
 
 /**
- * A report in one line, as the player of a side sees it, if there is one. A chance to win is only told
+ * A report in one line, as the player of a side sees it, if there is one. A chance of winning is only shown
  * where `isCertain`: people err more than the search.
  */
 export function headline(position, report, isReversed, side, isCertain) {

@@ -35,10 +35,10 @@ export function restored(stored, settings) {
   }
 }
 
-/** The level of azo, such as "level 3 beginner" or "like people rated 1800". */
+/** The level of azo, such as "level 3 beginner" or "like players rated 1800". */
 export function levelName({ level, settings }) {
   const name = settings.levels[level - 1];
-  return name ? `level ${level} ${name}` : `like people rated ${String(level).slice("human:".length)}`;
+  return name ? `level ${level} ${name}` : `like players rated ${String(level).slice("human:".length)}`;
 }
 
 /** Whether a stored game has the moves of a link, in any variation. */

@@ -1,4 +1,4 @@
-// The game as a graph: black's expected final score and chance to win at every ply.
+// The game as a graph: black's expected final score and chance of winning at every ply.
 //
 // Only plies that follow one another are joined, so that a ply without a search is a gap. A click
 // goes to a ply; a pointer above it shows its values.

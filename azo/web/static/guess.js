@@ -30,7 +30,7 @@ export class Guess {
   }
 
   question({ mover, ply }) {
-    return `Move ${ply}: what does ${mover} play? (${this.left.length} to come)`;
+    return `Move ${ply}: what does ${mover} play? (${this.left.length} left)`;
   }
 
   async judge(card, move) {
@@ -45,10 +45,10 @@ export class Guess {
     };
     if (move) this.guesses.push({ report, move, lost: losses[move] ?? most, theirs: losses[played] });
     const isBest = Math.round(losses[played]) <= 0 || best === move;
-    const better = isBest ? "" : `; best is ${best}`;
-    if (!move) return `The game has ${played}, which ${words(played)}${better}`;
+    const better = isBest ? "" : `; the best move is ${best}`;
+    if (!move) return `The game move ${played} ${words(played)}${better}`;
     if (move === played) return `${move}, as in the game, ${words(move)}${better}`;
-    return `${move} ${words(move)}; the game has ${played}, which ${words(played)}${better}`;
+    return `${move} ${words(move)}; the game move ${played} ${words(played)}${better}`;
   }
 
   end() {
@@ -57,7 +57,7 @@ export class Guess {
     if (!guesses.length) return "No move was guessed";
     const lost = `${plural(guesses.length, "move")} lost ${plural(sum("lost"), "disc")}`;
     const found = estimate(guesses, this.ratings);
-    const like = found ? `. You guess like people rated ${ratingWords(found, this.ratings)}` : "";
-    return `Your ${lost}, those of the game ${sum("theirs")}${like}`;
+    const like = found ? `. You guess like players rated ${ratingWords(found, this.ratings)}` : "";
+    return `Your ${lost}; those of the game lost ${sum("theirs")}${like}`;
   }
 }

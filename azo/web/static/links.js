@@ -13,7 +13,7 @@ export function linkTo(play) {
   const page = isLocal && address ? `${address}/` : location.href.split("#")[0];
   const note =
     isLocal && !address
-      ? "Copied. The link opens on this machine only: start azo web with --host 0.0.0.0 to share it"
+      ? "Copied. The link works only on this machine: start azo web with --host 0.0.0.0 to share it"
       : "Copied";
   return { text: `${page}#${hashOf(play)}`, note };
 }

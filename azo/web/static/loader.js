@@ -83,7 +83,7 @@ async function ofFiles(play, files, say) {
   if (archive) return ofArchive(play, archive);
   const [file] = loaded.filter((other) => other !== listed);
   if (file) return ofFile(play, file);
-  say(`For the next .wtb file, azo knows ${plural(names.length, "name")} of players`, "note");
+  say(`${plural(names.length, "player name")} loaded for the next .wtb file`, "note");
   return null;
 }
 
@@ -109,7 +109,7 @@ async function ofArchive(play, { name, bytes }) {
   const { games, total, leftOut } = wthor.gamesOf(bytes, names);
   if (!games.length) throw new api.Failure(`${name} is damaged: ${leftOut || "no game is in it"}`);
   const others = leftOut ? `; left out: ${leftOut}` : "";
-  const hint = names.length ? "" : "; open WTH.JOU too for the names";
+  const hint = names.length ? "" : "; also open WTH.JOU for the names";
   const titles = games.map(wthor.titleOf);
   const index =
     games.length === 1 ? 0 : await choose(`${games.length} games in ${name}${hint}${others}`, titles);

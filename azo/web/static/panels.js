@@ -17,7 +17,7 @@ export function showReport(play, isThinking) {
   const { cursor: position, isReversed } = play;
   const report = play.isSecret ? null : position.outlook;
   showBar(report && forBlack(position, report, isReversed), position, isReversed);
-  const isHidden = play.isPlaying && play.map === "none"; // the lines tell the next moves
+  const isHidden = play.isPlaying && play.map === "none"; // the lines show the next moves
   byId("lines-place").hidden = isHidden || !report?.moves.length;
   if (position.isOver) {
     const { board } = position;
@@ -45,7 +45,7 @@ function peopleWords({ cursor, game, ownSide, rating, isReversed }, report) {
   const share = expectedShare(game, cursor.board, side === "black" ? black.discs : -black.discs, rating);
   if (share === null) return "";
   const who = ownSide ? "" : ` as ${side}`;
-  return `Players rated ${rating} win from here about ${chance(share)}${who}`;
+  return `Players rated ${rating} win about ${chance(share)} from here${who}`;
 }
 
 function showWords(text, more, people = "") {
@@ -81,16 +81,16 @@ function solving(report, position) {
 }
 
 function details(report, { mover }) {
-  if (report.source === "line") return `the line found at move ${report.ply}`;
+  if (report.source === "line") return `from the line found at move ${report.ply}`;
   const how = {
     exact: "solved to the end",
     forced: "the only move",
     book: "from the opening book",
-    people: "as people play",
+    people: "a human-like move",
     search: `${quality(report).toLocaleString("en")} simulation${quality(report) === 1 ? "" : "s"}`,
   }[report.source];
-  const alone = `network alone ${percent(share(report.raw_value))} for ${mover}`;
-  return `${how} in ${report.seconds.toFixed(1)} s, ${alone}`;
+  const raw = `network without search ${percent(share(report.raw_value))} for ${mover}`;
+  return `${how} in ${report.seconds.toFixed(1)} s, ${raw}`;
 }
 
 function row(move, most, report, isReversed) {

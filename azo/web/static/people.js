@@ -7,7 +7,7 @@ const LEAST = 1e-3; // of a chance: anybody errs
 const LEAST_MOVES = 20; // of an estimate
 const MISTAKE = 2; // discs
 
-/** The chance that people of a rating play one of some moves. */
+/** The probability that players of a rating play one of some moves. */
 function chance({ people }, moves, rating, ratings) {
   const right = Math.max(1, ratings.findIndex((each) => each >= rating));
   const part = (rating - ratings[right - 1]) / (ratings[right] - ratings[right - 1]);
@@ -16,7 +16,7 @@ function chance({ people }, moves, rating, ratings) {
 }
 
 /**
- * How often people of a rating play a move, and how often they lose discs in its position; null if
+ * How often players of a rating play a move, and how often they lose discs in its position; null if
  * it is not known.
  */
 export function difficulty(report, move, rating, ratings) {

@@ -137,7 +137,7 @@ export class Play {
     return this.lessons.isSecret || this.quiz.isSecret;
   }
 
-  /** The rating of the people of whom the page tells how they play: that of the level, or 1800. */
+  /** The rating whose human moves the page shows: that of the level, or 1800. */
   get rating() {
     return Number(String(this.level).match(/(?<=human:)\d+/) ?? RATING);
   }
@@ -286,7 +286,7 @@ export class Play {
     // After an undo the game ends here, and what was taken back is a variation.
     if (!this.isInVariation && !this.isOpen(this.cursor)) this.cursor = this.line.at(-1);
     this.cursor.resigned = this.human;
-    this.say("Undo takes the resignation back", "note");
+    this.say("Undo takes back the resignation", "note");
     return this.proceed();
   }
 

@@ -92,7 +92,7 @@ export class Practice {
 
   end() {
     const [first] = deck.cards();
-    if (!first) return "No position is kept: analyse a game, then “Keep mistakes”";
+    if (!first) return "No positions are saved: analyse a game, then press “Keep mistakes”";
     const days = Math.ceil(((first.memory?.due ?? 0) - Date.now()) / DAY);
     const next = `the next position is due ${days > 1 ? `in ${days} days` : "within a day"}`;
     return `${this.score || "Nothing is due"}: ${next}`;
@@ -110,14 +110,14 @@ export class Practice {
     const { play } = this;
     const found = this.mistakes;
     const number = await deck.add(found.map(({ parent }) => cardOf(play, parent)));
-    const old = found.length - number ? `, ${found.length - number} were kept before` : "";
+    const old = found.length - number ? `, ${found.length - number} were saved before` : "";
     play.say(`${plural(number, "position")} to practise under “Games”${old}`, "note");
     play.render();
   }
 
   /**
    * Adds the next endings, those that people find most often first, or openings, those that they play
-   * most often first: people of the level, if it is like people. Returns how many.
+   * most often first; players at the level, if it is a human level. Returns how many.
    */
   async addShipped(kind) {
     const { rating, settings } = this.play;

@@ -22,7 +22,7 @@ export class Quiz {
     Object.assign(this, { card: null, position: null, judged: null, verdict: "", former: null });
   }
 
-  /** Whether the player has to find the move, so that nothing may tell it. */
+  /** Whether the player has to find the move, so that nothing may show it. */
   get isAsking() {
     return this.card !== null && !this.verdict;
   }

@@ -12,7 +12,7 @@ const SEARCHES = [1, 3]; // of each position, one continuing the other, before i
 /**
  * Returns the discs that a move in a position loses against another one, at least 0; null if they
  * cannot be known here. It is the larger of two losses, after a search and after its continuation: a
- * score of one search alone is off by two discs in open positions.
+ * score of a single search is off by two discs in open positions.
  * @param {Play} play
  * @param {{game: string, start: ?string, moves: string[]}} position
  */

@@ -12,7 +12,7 @@ const [MEAN, UNIT] = [1800, 200]; // of ratings
 const WEIGHTS = [-2.6683, 0.1997, 0.7858, 0.7497, 0.0649];
 
 /**
- * The share of the points that people of a rating get from a position against others of that rating;
+ * The share of the points that players of a rating get from a position against others of that rating;
  * null if it is not known.
  * @param {number} score expected discs of one side
  * @returns {?number} the share of that side

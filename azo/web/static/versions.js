@@ -23,7 +23,7 @@ export async function changed(name, change) {
       localStorage.setItem(key(name), next); // after the value, so that it arrives after it
       await store(name, next);
     } catch {
-      // no room, or no IndexedDB: the lock alone has to do
+      // no room, or no IndexedDB: only the lock is left
     }
     return result;
   });

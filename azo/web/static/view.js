@@ -9,7 +9,7 @@ import { difficulty } from "./people.js";
 import { showReasons, showReport, write } from "./panels.js";
 import { showSeconds } from "./stopwatch.js";
 
-const COLD = 8; // a move worse than the best by so many discs has no colour
+const COLD = 8; // a move this many discs worse than the best has no colour
 const ARROWS = 3; // lines that are drawn
 const ARROW_MOVES = [3, 2, 2]; // of each
 
@@ -50,13 +50,13 @@ function peopleWords({ cursor, isReversed, rating, settings }) {
   const known = difficulty(report, move, rating, settings.people);
   if (!known) return [];
   const [played, missed] = [known.played, known.missed].map(percent);
-  return [`${played} of people rated ${rating} play it, and ${missed} lose 2 discs or more here.`];
+  return [`${played} of players rated ${rating} play it, and ${missed} lose 2 discs or more here.`];
 }
 
 function showPlayers(play) {
   const number = count(play.cursor.board);
   const { level, settings } = play;
-  const likePeople = `like people rated ${String(level).slice("human:".length)}`;
+  const likePeople = `like players rated ${String(level).slice("human:".length)}`;
   const strength = settings.levels[level - 1] ? `${level} ${settings.levels[level - 1]}` : likePeople;
   for (const colour of ["black", "white"]) {
     const element = byId(colour);
@@ -90,7 +90,7 @@ function showBoard(play, board) {
 
 /** What to say about the move that led to the position on the board, if it is a mistake. */
 function lessonOf({ cursor, lessons, isReversed, isPlaying, isAtEnd }) {
-  const isToMove = isPlaying && isAtEnd; // azo's mistake would tell what to play
+  const isToMove = isPlaying && isAtEnd; // azo's mistake would show what to play
   return lessons.isSecret || isToMove ? null : lesson(cursor, isReversed);
 }
 
@@ -130,7 +130,7 @@ function mapOf({ cursor, map: kind, isReversed }) {
       map.set(move, { heat: visits / total, text: String(visits) });
     } else if (each.discs !== null || isBound) {
       const heat = isBound ? 0 : heatOf(best - worth(each));
-      const text = worthOf(each, report, isReversed).replace("~", ""); // the headline tells it
+      const text = worthOf(each, report, isReversed).replace("~", ""); // the headline says it
       map.set(move, { heat, text });
     }
   }

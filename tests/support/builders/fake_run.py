@@ -55,7 +55,7 @@ def iteration(number, **fields):
 def rated(number, elo=100.0, **fields):
     """Returns the event of a rated network."""
     measured = {"elo": elo, "elo_low": elo - 50, "elo_high": elo + 50, "discs_lost": 1.5}
-    measured["summary"] = f"Elo {elo:.0f} +- 50: above random; 1.50 discs lost a move"
+    measured["summary"] = f"Elo {elo:.0f} +- 50: above random; loses 1.50 discs per move"
     clocks = {"time/rating_seconds": 2.0, "time/minutes": number / 10}
     met = {"rating/opponents": ["random", "alphabeta:2"], "rating/opponents_elo": [-643.0, -139.0]}
     met["rating/results"] = [[32, 0, 0], [20, 2, 10]]

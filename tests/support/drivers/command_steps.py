@@ -32,7 +32,7 @@ SMALL = (
 ZERO = "~0%"  # a progress bar is drawn
 QUICK = "--engine.num-simulations 10"
 ENDLESS = "--engine.num-simulations 3_000_000"
-KEPT = "the game is kept: 'azo play' offers it at the next start"
+KEPT = "the game is saved: 'azo play' offers it at the next start"
 MATCH = r"\d/\d/\d \(score [01]\.\d+, 95 % [\d.]+ to [\d.]+\)"
 
 
@@ -83,13 +83,13 @@ STEPS = (
     # What a person sees first.
     once("--version", r"azo \S+"),
     Step("evalute", r"unknown command 'evalute'\. Did you mean 'azo evaluate'\?", 2),
-    Step("evaluate", r"PLAYER is missing: The player whose result is given\.", 2),
+    Step("evaluate", r"PLAYER is missing: The player whose result is reported\.", 2),
     *(
         once(f"{name} --help", _PAGE if name in _WITH_PAGE else r"\(default: .*\) .*")
         for name in sorted(set(__main__.COMMANDS) - {"book", "report"})
     ),
     once("report --help", r"\(required\) .*"),
-    once("book --help", r"list the flags\."),
+    once("book --help", r".*lists the flags\."),
     # A run, and what is done with it.
     Step(
         "train --config tiny.toml --run.folder runs/azo8 --minutes 9 --run.num-iterations 999_999",
@@ -208,7 +208,7 @@ STEPS = (
     *(
         once(
             f"tournament {flags}",
-            "stopped; finished games are kept, the same command resumes",
+            "stopped; finished games are saved; the same command resumes",
             keys=((ZERO, CTRL_C),),
         )
         for flags in (
