@@ -4,6 +4,7 @@ Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda,cpu pytest -m gp
 """
 
 import contextlib
+import functools
 import gc
 import os
 import pathlib
@@ -122,6 +123,21 @@ def thorough_compilation():
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Programs run azo's kernels for CUDA, interpreted; returns the names of their functions."""
+    choose, used = jax.lax.platform_dependent, []
+
+    def for_cuda(*arguments, cuda=None, **others):
+        if not hasattr(cuda, "func"):  # not one of the kernels
+            return choose(*arguments, cuda=cuda, **others) if cuda else choose(*arguments, **others)
+        used.append(cuda.func.__name__)
+        return functools.partial(cuda, is_interpreted=True)(*arguments)
+
+    monkeypatch.setattr(jax.lax, "platform_dependent", for_cuda)
+    return used
 
 
 @pytest.fixture

@@ -12,7 +12,9 @@ to vector code. In them `P` and `O` are the discs of the player and of the oppon
 disjoint; `board_bits` are the squares of the board as a Python integer.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
 
 import flax.struct
 import jax
@@ -52,7 +54,7 @@ class Bitboard:
 
     def count(self) -> jax.Array:
         """Returns `[...]` int32, the number of set bits."""
-        lower, upper = map(jax.lax.population_count, (self.lower, self.upper))
+        lower, upper = map(_num_bits, (self.lower, self.upper))
         return (lower + upper).astype(jnp.int32)
 
     def where(self, condition: jax.Array) -> "Bitboard":
@@ -228,6 +230,29 @@ def _diagonals_with(board: Bitboard, step: int, reached: Bitboard) -> Bitboard:
     return up | down
 
 
+_IN_KERNEL = contextvars.ContextVar("_IN_KERNEL", default=False)
+
+
+@contextlib.contextmanager
+def in_kernel() -> Iterator[None]:
+    """Within the block, functions are traced for one kernel, which has no choice of platforms."""
+    token = _IN_KERNEL.set(True)
+    try:
+        yield
+    finally:
+        _IN_KERNEL.reset(token)
+
+
+def _num_bits(word: jax.Array) -> jax.Array:
+    """Returns the number of bits of words; Triton has no instruction for it."""
+    if not _IN_KERNEL.get():
+        return jax.lax.population_count(word)
+    word = word - ((word >> 1) & jnp.uint32(0x55555555))
+    word = (word & jnp.uint32(0x33333333)) + ((word >> 2) & jnp.uint32(0x33333333))
+    word = (word + (word >> 4)) & jnp.uint32(0x0F0F0F0F)
+    return (word * jnp.uint32(0x01010101)) >> 24
+
+
 def _materialised(result: Bitboard) -> Bitboard:
     """Returns `result`; makes XLA's CPU backend compute it once for all its uses.
 
@@ -237,6 +262,8 @@ def _materialised(result: Bitboard) -> Bitboard:
     positions would have a batch axis under `jax.vmap`, which turns the `cond` into a select.
     Accelerators fuse programs with several results, and need nothing.
     """
+    if _IN_KERNEL.get():
+        return result
 
     def through_branch(result: Bitboard) -> Bitboard:
         predicate = jax.lax.optimization_barrier(jnp.bool_(True))

@@ -28,7 +28,8 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import kernels, proofs, rules, search_tree, settings
+from azo.process import kernels
+from azo.search import proofs, rules, search_tree, settings
 
 UNVISITED = search_tree.UNVISITED
 

@@ -123,7 +123,7 @@ def compact(game: protocol.Game, position: protocol.Position, logits: jax.Array)
     if num_slots < game.max_legal:
         legal = game.legal_mask(position)
         action = jax.lax.platform_dependent(
-            action, legal, logits, cpu=_likeliest_if_full, default=_likeliest_by_rank
+            action, legal, logits, cuda=_likeliest_by_rank, default=_likeliest_if_full
         )
     in_slots = jnp.take_along_axis(logits, jnp.maximum(action, 0), axis=1)
     return Moves(
@@ -286,7 +286,7 @@ def _likeliest_if_full(action: jax.Array, legal: jax.Array, logits: jax.Array) -
 
 
 def _likeliest_by_rank(action: jax.Array, legal: jax.Array, logits: jax.Array) -> jax.Array:
-    """Returns the same without a condition, for which the host would wait."""
+    """Returns the same without a condition, for which the host of a GPU would wait."""
     number = jnp.arange(legal.shape[-1])
     is_before = number[None, None, :] < number[None, :, None]
     value = jnp.where(legal, logits, -jnp.inf)

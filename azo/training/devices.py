@@ -6,9 +6,8 @@ from importlib import metadata
 
 import jax
 
-from azo.games import plurals, protocol
-from azo.process import program_cache
-from azo.search import kernels
+from azo.games import othello, plurals, protocol
+from azo.process import kernels, program_cache
 from azo.training import checks, config
 
 
@@ -67,9 +66,12 @@ def check_kernels(settings: config.Config, game: protocol.Game) -> str:
     if not is_possible or search.kernels != "auto":
         return ""
     from azo.search.kernels import check  # imports Pallas, which takes a second
+    from azo.solver.device import kernel
 
     difference = check.difference(game, search)
+    if not difference and isinstance(game, othello.Othello):
+        difference = kernel.difference(game)
     if not difference:
         kernels.trust()
         return ""
-    return f"search.kernels: {difference}, so XLA's loops search, which are slower"
+    return f"search.kernels: {difference}, so the run uses XLA's loops, which are slower"

@@ -20,6 +20,7 @@ import tyro
 
 import benchmarks.all
 from azo.cli import command_line
+from azo.process import kernels
 from benchmarks.accelerators import cost, hlo, targets
 
 SEARCHES = ("azo", "mctx", "Pgx")
@@ -69,6 +70,7 @@ def _compile(flags: Flags) -> Any:
         raise ValueError(f"no target {flags.target!r}: there are {', '.join(targets.TARGETS)}")
     target = targets.TARGETS[flags.target]
     targets.prepare(target)
+    kernels.trust()
     from azo.learning import run_state
     from azo.settings import shipped_files
     from azo.training import config
@@ -147,8 +149,12 @@ def _of_iteration(program: hlo.Loop, settings: Any) -> dict[str, Any]:
 
 
 def _largest(program: hlo.Loop, turns: int) -> hlo.Loop:
-    """Returns the loop with the most kernels among those with this number of turns."""
-    found = [loop for loop in program.walk() if loop.turns == turns]
+    """Returns the loop with the most kernels among those with this number of turns.
+
+    The compiler for TPUs does not say how many turns a loop has: then it is one of all loops.
+    """
+    loops = [loop for loop in program.walk() if loop is not program]
+    found = [loop for loop in loops if loop.turns == turns] or loops
     return max(found, key=lambda loop: len(loop.kernels()))
 
 

@@ -16,6 +16,10 @@ HOST_READ_SECONDS = 10e-6
 NUM_LEVELS = 8  # of the longest path down a tree, with 32 to 64 simulations
 NUM_PROOFS = 3  # levels up which a proof passes
 LEVEL_SECONDS = 3e-6  # of a path in a kernel: four reads of 0.6 us, and some hundred instructions
+# A step of the solver: 19 kernels and a host read; in a program some thousand instructions, which
+# partly wait for each other, at 1.7 GHz.
+LANE_STEP_SECONDS = 19 * LAUNCH_SECONDS + HOST_READ_SECONDS
+PROGRAM_STEP_SECONDS = 1.5e-6
 LEVELS = {"descent": NUM_LEVELS + 1, "expansion": NUM_PROOFS + 1}  # of azo's kernels
 
 

@@ -49,9 +49,7 @@ def search(
     num_simulations: int,
 ) -> jax.stages.Lowered:
     """Returns a search by azo, by mctx on azo's rules, or as in Pgx's example, lowered."""
-    settings = improvement.SearchConfig(
-        algorithm="gumbel", num_simulations=num_simulations, kernels="on"
-    )
+    settings = improvement.SearchConfig(algorithm="gumbel", num_simulations=num_simulations)
 
     def by_azo(variables: network.Variables, key: jax.Array, position: Any) -> Any:
         evaluate = network.folded_evaluator(GAME, network_config, variables)

@@ -10,8 +10,10 @@ from support import thorough
 from support.builders import random_games, tiny_run
 
 import azo
-from azo.search import improvement, kernels, rules, search_tree
+from azo.process import kernels
+from azo.search import improvement, rules, search_tree
 from azo.search.kernels import check, expansion
+from azo.solver.device import kernel
 from azo.training import devices
 from benchmarks import search as search_benchmark
 
@@ -19,23 +21,8 @@ GAMES = (azo.Othello(6), azo.TicTacToe(), azo.Othello(4), azo.Othello(8))
 
 
 @pytest.fixture
-def interpreted(monkeypatch):
-    """Programs run what is meant for CUDA, interpreted; returns the names of it."""
-    choose, used = jax.lax.platform_dependent, []
-
-    def for_cuda(*arguments, cuda=None, **others):
-        if cuda is None:
-            return choose(*arguments, **others)
-        used.append(cuda.func.__name__)
-        return functools.partial(cuda, is_interpreted=True)(*arguments)
-
-    monkeypatch.setattr(jax.lax, "platform_dependent", for_cuda)
-    return used
-
-
-@pytest.fixture
 def untrusted():
-    """Searches by `auto` do not use the kernels at first, and not after the test."""
+    """Programs do not use the kernels at first, and not after the test."""
     kernels._TRUSTED.clear()
     yield
     kernels._TRUSTED.clear()
@@ -134,9 +121,22 @@ def test_kernels_that_do_not_agree_are_told_in_one_line(
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(expansion, "add_leaf", add_leaf)
     note = devices.check_kernels(tiny_run.settings(), tiny_run.game())
-    assert note == f"search.kernels: {line}, so XLA's loops search, which are slower"
+    assert note == f"search.kernels: {line}, so the run uses XLA's loops, which are slower"
     assert not kernels.are_trusted()
     assert check.difference(tiny_run.game(), tiny_run.settings().search) == line
+
+
+def test_a_run_of_othello_compares_the_solver_too(interpreted, untrusted, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(check, "difference", lambda game, config: "")
+    differences = ["", "the solver gives other scores for 3 of 64 endings"]
+    monkeypatch.setattr(kernel, "difference", lambda game: differences[-1])
+    settings, game = tiny_run.settings(), azo.Othello(4)
+    note = devices.check_kernels(settings, game)
+    assert note.startswith(f"search.kernels: {differences.pop()}, so the run")
+    assert not kernels.are_trusted()
+    assert devices.check_kernels(settings, game) == ""
+    assert kernels.are_trusted()
 
 
 def test_a_search_for_cuda_has_two_kernels_in_place_of_two_loops():

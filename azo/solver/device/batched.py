@@ -9,6 +9,7 @@ empty squares; `azo.solver.host` solves deeper ones.
 """
 
 import dataclasses
+import functools
 
 import chex
 import flax.struct
@@ -16,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
+from azo.process import kernels
 from azo.solver.device import lanes
 from azo.solver.device.lanes import Lanes
 
@@ -64,7 +66,16 @@ def solve(
     after = jax.tree.map(jnp.ravel, game.play(before, actions))
     is_searched = (actions >= 0) & is_solved[:, None]
     searcher = lanes.Searcher(game, max_empties)
-    utility, nodes = _search(searcher, after, is_searched.ravel(), num_lanes)
+    search = functools.partial(search_lanes, searcher, num_lanes=num_lanes)
+    if kernels.are_trusted():
+        from azo.solver.device import kernel  # imports Pallas, which takes a second
+
+        in_kernel = functools.partial(kernel.search, searcher)
+        utility, nodes = jax.lax.platform_dependent(
+            after, is_searched.ravel(), cuda=in_kernel, default=search
+        )
+    else:
+        utility, nodes = search(after, is_searched.ravel())
     utility = jnp.where(is_searched, -utility.reshape(shape), NO_SCORE)
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.arange(num_positions)[:, None]
@@ -88,10 +99,11 @@ class _LoopState:
     nodes: jax.Array  # [N] int32
 
 
-def _search(
+def search_lanes(
     searcher: lanes.Searcher,
     position: othello.Position,
     is_included: jax.Array,
+    *,
     num_lanes: int,
 ) -> tuple[jax.Array, jax.Array]:
     """Returns utilities and nodes of positions `[N]`; zero for those that are not included."""

@@ -102,7 +102,7 @@ class Searcher:
             is_stuck=legal.is_empty(),
             unrated=self._to_rate(legal, self.game.empties(root).count()),
             bins=bins,
-            stack=(_rows(sizes[0], node), _rows(sizes[1], bins)),
+            stack=(self._rows(sizes[0], node), self._rows(sizes[1], bins)),
             depth=zeros,
             nodes=zeros,
         )
@@ -158,14 +158,14 @@ class Searcher:
             return lanes.node, lanes.bins, lanes.alpha
 
         def to_parent(lanes: Lanes) -> tuple[LaneNode, Bins, jax.Array]:
-            node, bins = _read(lanes.stack, lanes.depth - 1)
+            node, bins = self._read(lanes.stack, lanes.depth - 1)
             # The parent's alpha was that of a node that has passed, or minus `beta`.
             alpha = -jnp.minimum(lanes.alpha, lanes.node.beta)
             alpha = jnp.where(lanes.node.has_passed, lanes.alpha, alpha)
             return protocol.where(returns, (node, bins, alpha), stay(lanes))
 
         # `unrated` stays empty: a node rates all its moves before the first child.
-        node, bins, alpha = _where_any(returns, to_parent, stay, lanes)
+        node, bins, alpha = self._where_any(returns, to_parent, stay, lanes)
         depth = lanes.depth - returns
         return dataclasses.replace(lanes, node=node, bins=bins, alpha=alpha, depth=depth)
 
@@ -182,7 +182,7 @@ class Searcher:
         def next_to_rate_or_search(lanes: Lanes) -> bitboard.Bitboard:
             return protocol.where(is_rating, lowest(lanes.unrated), next_move(lanes))
 
-        return _where_any(is_rating, next_to_rate_or_search, next_move, lanes)
+        return self._where_any(is_rating, next_to_rate_or_search, next_move, lanes)
 
     def _value(
         self,
@@ -209,6 +209,33 @@ class Searcher:
         has_several = ~(legal & ~lowest(legal)).is_empty()
         return legal.where((num_empties >= RATED_EMPTIES) & has_several)
 
+    def _where_any(self, mask: jax.Array, full: Callable, short: Callable, operand: Any) -> Any:
+        """Returns `full(operand)`, by way of the cheaper `short(operand)` if the mask is empty.
+
+        The two must be equal then. The CPU branches; on an accelerator the predicate would cost
+        more.
+        """
+        return jax.lax.platform_dependent(
+            operand,
+            cpu=lambda operand: jax.lax.cond(jnp.any(mask), full, short, operand),
+            default=full,
+        )
+
+    def _rows(self, num_rows: int, tree: Any) -> Any:
+        """Returns zeros `[num_rows, L]` for each array `[L]`."""
+        return jax.tree.map(lambda word: jnp.zeros((num_rows, *word.shape), word.dtype), tree)
+
+    def _read(self, stack: Any, row: jax.Array) -> Any:
+        """Returns the entries `[L]` of each lane's row, zero where the stack has no such row."""
+
+        def read(rows: jax.Array) -> jax.Array:
+            word = jnp.zeros(row.shape, rows.dtype)
+            for index in range(rows.shape[0]):
+                word = jnp.where(row == index, rows[index], word)
+            return word
+
+        return jax.tree.map(read, stack)
+
 
 def _add_to_bin(bins: Bins, disc: bitboard.Bitboard, num_replies: jax.Array) -> Bins:
     """Returns bins with one more move, or none."""
@@ -220,35 +247,6 @@ def _add_to_bin(bins: Bins, disc: bitboard.Bitboard, num_replies: jax.Array) -> 
         bits | disc.where((number >> place) & 1 == 1)
         for bits, place in zip(bins, places, strict=True)
     )
-
-
-def _where_any(mask: jax.Array, full: Callable, short: Callable, operand: Any) -> Any:
-    """Returns `full(operand)`, by way of the cheaper `short(operand)` if the mask is empty.
-
-    The two must be equal then. The CPU branches; on an accelerator the predicate would cost more.
-    """
-    return jax.lax.platform_dependent(
-        operand,
-        cpu=lambda operand: jax.lax.cond(jnp.any(mask), full, short, operand),
-        default=full,
-    )
-
-
-def _rows(num_rows: int, tree: Any) -> Any:
-    """Returns zeros `[num_rows, L]` for each array `[L]`."""
-    return jax.tree.map(lambda word: jnp.zeros((num_rows, *word.shape), word.dtype), tree)
-
-
-def _read(stack: Any, row: jax.Array) -> Any:
-    """Returns the entries `[L]` of each lane's row, zero where the stack has no such row."""
-
-    def read(rows: jax.Array) -> jax.Array:
-        word = jnp.zeros(row.shape, rows.dtype)
-        for index in range(rows.shape[0]):
-            word = jnp.where(row == index, rows[index], word)
-        return word
-
-    return jax.tree.map(read, stack)
 
 
 def _write(stack: Any, row: jax.Array, entries: Any) -> Any:
