@@ -7,23 +7,35 @@
 it; without it, the settings are those of `azo8`, or suit the game of `--game.name`. Ctrl-C,
 SIGTERM and SIGHUP end the run after the current iteration, save it and give exit code 0; the same
 command resumes it.
+
+`--distributed` trains with several processes, on one host or more. JAX finds them under Slurm, Open
+MPI and Kubernetes and on TPU pods; elsewhere `--distributed.coordinator HOST:PORT` of process 0,
+`--distributed.num-processes` and `--distributed.process-id` name them, and they wait for one
+another for `--distributed.join-seconds`: docs/distributed.md.
 """
 
+import contextlib
 import importlib
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pydantic
+
 from azo.cli import command_line
-from azo.process import interruption
-from azo.settings import import_paths, setting_types, typed_settings
+from azo.process import distributed, interruption
+from azo.process.distributed import ClusterConfig  # a field is named like its module
+from azo.settings import import_paths, setting_types, typed_settings, validation
 from azo.training import config, curriculum, metrics, typed_run
 
 
 def main(argv: Sequence[str]) -> int:
     """Trains until the last iteration or a request to stop; returns the exit code."""
-    _train(_load(argv))
+    cluster, argv = _take_cluster(argv)
+    typed = _load(argv)
+    with contextlib.nullcontext() if cluster is None else distributed.joined(cluster):
+        _train(typed)
     return 0
 
 
@@ -76,12 +88,45 @@ def run_training(
 
 
 def _train(typed: typed_settings.Typed, on_event: metrics.OnEvent = lambda event: None) -> None:
-    for note in typed.notes:
+    for note in typed.notes if distributed.is_first() else ():
         print(note, flush=True)
     # By name, since training can be read, and can run, without the laboratory.
     run_matches = importlib.import_module("azo.matches.run_matches")
     with interruption.StopRequest() as stop:
         curriculum.train(typed.settings, stop, run_matches.RunMatches, on_event)
+
+
+class _Flags(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Flags that are no settings of the run, since they differ between its processes."""
+
+    distributed: ClusterConfig = ClusterConfig()
+
+
+def _take_cluster(argv: Sequence[str]) -> tuple[ClusterConfig | None, list[str]]:
+    """Returns the processes that `--distributed` and its flags name, if any, and other flags."""
+    tree: dict[str, str] = {}
+    is_given, others, words = False, [], iter(argv)
+    for word in words:
+        flag, is_joined, value = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        if name == "distributed" and flag != name and not is_joined:
+            is_given = True
+        elif name.startswith("distributed.") and flag != name:
+            own = name.removeprefix("distributed.")
+            if own not in ClusterConfig.model_fields:
+                known = {
+                    x: f"--distributed.{x.replace('_', '-')}" for x in ClusterConfig.model_fields
+                }
+                raise ValueError(f"unknown flag '{flag}'. {validation.suggest(own, known)}")
+            value = value if is_joined else next(words, "")
+            if not value or value.startswith("--"):
+                raise ValueError(f"{flag} needs a value")
+            tree[own] = value
+        else:
+            others.append(word)
+    if not is_given and not tree:
+        return None, others
+    return validation.validate(_Flags, {"distributed": tree}, None).distributed, others
 
 
 def load(argv: Sequence[str]) -> config.Config:

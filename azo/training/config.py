@@ -56,7 +56,7 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_iterations: setting_types.PositiveInt | None = setting_types.on_resume(None, is_common=True)
     """Iterations of the whole run; one of the limits must be given."""
     num_devices: setting_types.Devices | None = setting_types.on_resume(None, is_common=True)
-    """Devices, which share games and batches; None takes all."""
+    """Devices of each process, which share games and batches; None takes all."""
     save_every: setting_types.PositiveInt = setting_types.on_resume(50)
     """Iterations between checkpoints."""
     keep_checkpoints: setting_types.PositiveInt = setting_types.on_resume(3)

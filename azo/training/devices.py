@@ -5,12 +5,12 @@ import contextlib
 import jax
 
 from azo.games import plurals
-from azo.process import program_cache
+from azo.process import distributed, program_cache
 from azo.training import checks, config
 
 
 def prepare(settings: config.Config) -> int:
-    """Returns the number of devices of a run; call it before other uses of JAX.
+    """Returns the number of devices of a run, of all processes; call it before other uses of JAX.
 
     On the CPU, JAX creates as many devices as requested, and one program keeps about one core busy
     for each. On accelerators the request has no effect. ValueError if there are fewer devices than
@@ -31,5 +31,12 @@ def prepare(settings: config.Config) -> int:
             f" {plurals.counted(available, f'{kind} device')}:"
             f" give --run.num-devices {available} or fewer"
         )
-    checks.check_devices(settings, num_devices or available)
-    return num_devices or available
+    of_processes = distributed.exchange(num_devices or available)
+    if len({*of_processes}) > 1:
+        raise ValueError(
+            f"the processes have {', '.join(map(str, of_processes))} devices, but should have equal"
+            f" numbers: give --run.num-devices {min(of_processes)}"
+        )
+    total = sum(of_processes)
+    checks.check_devices(settings, total)
+    return total
