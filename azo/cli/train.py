@@ -7,8 +7,14 @@
 it. Without it, the settings are those of `azo8`, or of `azo8-gpu` on a GPU or TPU, or they fit the
 game of `--game.name`. Ctrl-C, SIGTERM and SIGHUP end the run after the current iteration, save it
 and give exit code 0; the same command resumes it.
+
+`--distributed` trains with several processes, on one host or more. JAX finds them under Slurm, Open
+MPI and Kubernetes and on TPU pods; elsewhere `--distributed.coordinator HOST:PORT` of process 0,
+`--distributed.num-processes` and `--distributed.process-id` name them, and they wait for one
+another for `--distributed.join-seconds`: docs/distributed.md.
 """
 
+import contextlib
 import importlib
 import os
 import pathlib
@@ -16,16 +22,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
+import pydantic
 
 from azo.cli import command_line
-from azo.process import interruption
-from azo.settings import import_paths, setting_types, typed_settings
+from azo.process import distributed, interruption
+from azo.process.distributed import ClusterConfig  # a field is named like its module
+from azo.settings import import_paths, setting_types, typed_settings, validation
 from azo.training import config, curriculum, devices, metrics, typed_run
 
 
 def main(argv: Sequence[str]) -> int:
     """Trains until the last iteration or a request to stop; returns the exit code."""
-    _train(_load(argv))
+    cluster, argv = _take_cluster(argv)
+    typed = _load(argv, is_alone=cluster is None)
+    with contextlib.nullcontext() if cluster is None else distributed.joined(cluster):
+        _train(typed)
     return 0
 
 
@@ -78,7 +89,7 @@ def run_training(
 
 
 def _train(typed: typed_settings.Typed, on_event: metrics.OnEvent = lambda event: None) -> None:
-    for note in typed.notes:
+    for note in typed.notes if distributed.is_first() else ():
         print(note, flush=True)
     # By name, since training can be read, and can run, without the laboratory.
     run_matches = importlib.import_module("azo.matches.run_matches")
@@ -86,29 +97,68 @@ def _train(typed: typed_settings.Typed, on_event: metrics.OnEvent = lambda event
         curriculum.train(typed.settings, stop, run_matches.RunMatches, on_event)
 
 
+class _Flags(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Flags that are no settings of the run, since they differ between its processes."""
+
+    distributed: ClusterConfig = ClusterConfig()
+
+
+def _take_cluster(argv: Sequence[str]) -> tuple[ClusterConfig | None, list[str]]:
+    """Returns the processes that `--distributed` and its flags name, if any, and other flags."""
+    tree: dict[str, str] = {}
+    is_given, others, words = False, [], iter(argv)
+    for word in words:
+        flag, is_joined, value = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        if name == "distributed" and flag != name and not is_joined:
+            is_given = True
+        elif name.startswith("distributed.") and flag != name:
+            own = name.removeprefix("distributed.")
+            if own not in ClusterConfig.model_fields:
+                known = {
+                    x: f"--distributed.{x.replace('_', '-')}" for x in ClusterConfig.model_fields
+                }
+                raise ValueError(f"unknown flag '{flag}'. {validation.suggest(own, known)}")
+            value = value if is_joined else next(words, "")
+            if not value or value.startswith("--"):
+                raise ValueError(f"{flag} needs a value")
+            tree[own] = value
+        else:
+            others.append(word)
+    if not is_given and not tree:
+        return None, others
+    return validation.validate(_Flags, {"distributed": tree}, None).distributed, others
+
+
 def load(argv: Sequence[str]) -> config.Config:
     """Returns the settings of a run, from a settings file and flags."""
     return _load(argv).settings
 
 
-def _load(argv: Sequence[str]) -> typed_settings.Typed:
+def _load(argv: Sequence[str], *, is_alone: bool = True) -> typed_settings.Typed:
     return command_line.parse(
         config.Config,
         argv,
         prog="azo train",
         description=__doc__,
         load_file=lambda path: config.load_file(path or config.DEFAULT_CONFIG),
-        finish=lambda _, flags: _for_game(flags.path, flags.typed, typed_settings.as_flag),
+        finish=lambda _, flags: _for_game(
+            flags.path, flags.typed, typed_settings.as_flag, is_alone=is_alone
+        ),
     )
 
 
 def _for_game(
-    path: pathlib.Path | None, changes: Mapping[str, Any], show: typed_settings.Show
+    path: pathlib.Path | None,
+    changes: Mapping[str, Any],
+    show: typed_settings.Show,
+    *,
+    is_alone: bool = True,
 ) -> typed_settings.Typed:
     """Returns settings for the game that was typed, with all that was typed, and their notes."""
     typed = typed_settings.leaves(changes)
     if not any(name.startswith("game.") for name in typed):
-        default, notes = (path, []) if path else _default(typed.get("run.num_devices"))
+        default, notes = (path, []) if path else _default(typed.get("run.num_devices"), is_alone)
         settings = config.load_file(default)
     else:  # by name, as below
         game_defaults = importlib.import_module("azo.matches.game_defaults")
@@ -117,11 +167,19 @@ def _for_game(
     return applied._replace(notes=[*notes, *applied.notes])
 
 
-def _default(num_devices: int | None) -> tuple[pathlib.Path, list[str]]:
-    """Returns the settings file of a run that names none, and a line if it is for accelerators."""
+def _default(num_devices: int | None, is_alone: bool) -> tuple[pathlib.Path, list[str]]:
+    """Returns the settings file of a run that names none, and a line if it is for accelerators.
+
+    With several processes, JAX must not start before they have joined: a plugin is enough then.
+    """
     for_cpus = config.load_file(config.DEFAULT_CONFIG)
-    if not devices.has_accelerator(num_devices or for_cpus.run.num_devices):
+    if not is_alone:
+        reason = "JAX has a plugin for accelerators" if devices.has_plugin() else ""
+    elif devices.has_accelerator(num_devices or for_cpus.run.num_devices):
+        reason = f"there is a {jax.devices()[0].device_kind}"
+    else:
+        reason = ""
+    if not reason:
         return config.DEFAULT_CONFIG, []
-    kind = jax.devices()[0].device_kind
-    note = f"settings of azo8-gpu, because there is a {kind}; --config azo8 takes those for CPUs"
+    note = f"settings of azo8-gpu, because {reason}; --config azo8 takes those for CPUs"
     return config.ACCELERATOR_CONFIG, [note]

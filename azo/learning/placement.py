@@ -14,8 +14,13 @@ from azo.networks import network
 
 
 def make_mesh(num_devices: int) -> Mesh:
-    """Returns the first devices of the default backend as a mesh with the axis `data`."""
-    return Mesh(np.array(jax.devices()[:num_devices]), (run_state.AXIS,))
+    """Returns the first devices of the default backend as a mesh with the axis `data`.
+
+    Each of several processes gives an equal number, side by side.
+    """
+    number = num_devices // jax.process_count()
+    processes = [jax.local_devices(process_index=i)[:number] for i in range(jax.process_count())]
+    return Mesh(np.array(processes).reshape(-1), (run_state.AXIS,))
 
 
 def shardings(config: run_state.RecipeConfig, mesh: Mesh) -> Any:

@@ -1,4 +1,4 @@
-"""The matches of a run: the gate, the evaluation, the ratings. See `trainer.Matches`."""
+"""The matches of a run: the gate, the evaluation, the ratings. See `shared_matches.Matches`."""
 
 import time
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _GAIN = 80  # Elo that is expected from one rating to the next
 
 
 class RunMatches:
-    """Plays the matches of one run; a `trainer.Matches`."""
+    """Plays the matches of one run; a `shared_matches.Matches`."""
 
     def __init__(self, settings: config.Config, game: protocol.Game):
         """Prepares the opponents; raises ValueError for an unknown one."""

@@ -169,10 +169,10 @@ def end_process(code: int) -> NoReturn:
             sys.stdout.flush()
         os.kill(os.getpid(), number)
     if _caught_signals:
-        _exit(code)
+        exit_at_once(code)
     if code:  # libraries wait for their own threads, also at exit
         _exit_codes.append(code)
-        last = threading.Timer(_GRACE_OF_ERRORS, _exit, [code])
+        last = threading.Timer(_GRACE_OF_ERRORS, exit_at_once, [code])
         last.daemon = True
         with contextlib.suppress(RuntimeError):  # no thread can be started
             last.start()
@@ -186,7 +186,8 @@ def _leave() -> None:
         os._exit(_exit_codes[-1])
 
 
-def _exit(code: int) -> NoReturn:
+def exit_at_once(code: int) -> NoReturn:
+    """Ends the process from any thread, whatever the others do, and leaves a clear terminal."""
     # In a thread of its own: the terminal may be stopped, or another thread may hold its lock.
     clearing = threading.Thread(target=_clear_terminal, daemon=True)
     with contextlib.suppress(RuntimeError):  # no thread can be started
@@ -236,7 +237,7 @@ def _follow(unhandled: socket.socket) -> None:
             last = now
         if last is not None:
             if now - last > _GRACE:
-                _exit(128 + numbers[-1])
+                exit_at_once(128 + numbers[-1])
         elif now - first > _PATIENCE and not has_told:
             has_told = True
             _tell()

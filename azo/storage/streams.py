@@ -111,6 +111,24 @@ def install() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
+def discard_output_of_libraries() -> None:
+    """Discards what libraries in C++ write to standard output, and nothing that Python writes."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and _number(sys.stdout) == 1:
+        sys.stdout.flush()
+        old, descriptor = sys.stdout, os.dup(1)
+        sys.stdout = _text(
+            descriptor,
+            "w",
+            old.encoding,
+            old.errors or "strict",
+            line_buffering=old.line_buffering,
+            write_through=old.write_through,
+        )
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
+
+
 def discard(*names: str) -> None:
     """Discards what streams have not written yet, and all that follows: nobody reads it."""
     for name in names:

@@ -10,6 +10,7 @@ import dataclasses
 import os
 import pathlib
 import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ import numpy as np
 
 from azo.learning import placement, run_state
 from azo.networks import checkpoint_folder, exported_network, network_files
+from azo.process import distributed
 from azo.settings import setting_types, shipped_files, typed_settings
 from azo.storage import descriptors, files, locks
 from azo.training import config, orbax_calls
@@ -44,7 +46,7 @@ class Checkpoints(contextlib.ExitStack):
     """The checkpoints of one run, which no other process writes; a context manager."""
 
     def __init__(self, folder: pathlib.Path, *, keep: int):
-        """Opens or creates a run's folder, and locks it.
+        """Opens or creates a run's folder, and locks it; all processes of a run call it.
 
         Damaged checkpoints that are newer than the latest undamaged one are reported and renamed.
         The latest checkpoints are kept, as many as `keep`, and the one with the best score.
@@ -53,8 +55,17 @@ class Checkpoints(contextlib.ExitStack):
         """
         super().__init__()
         self.folder, self._keep = folder, keep
+        # Raises ValueError if another process has locked the folder in the meantime.
+        self.check_lock: Callable[[], None] = lambda: None
+        # Iteration of the latest undamaged checkpoint, if any.
+        self.latest_step = distributed.from_first(self._open)
+        if distributed.num_processes() > 1:
+            distributed.check_shared(folder)
+
+    def _open(self) -> int:
+        """Opens the folder in the first process; returns the iteration of the latest checkpoint."""
+        folder, places = self.folder, self.folder / checkpoint_folder.CHECKPOINTS
         _check_is_ours(folder)
-        places = folder / checkpoint_folder.CHECKPOINTS
         try:
             with descriptors.folder(places, folder, makes_folder=True):
                 pass
@@ -67,7 +78,6 @@ class Checkpoints(contextlib.ExitStack):
         files.check_own(folder / exported_network.SETTINGS, is_replaced=True)
         for step in checkpoint_folder.all_steps(folder):
             files.check_place(checkpoint_folder.folder_of(folder, step), folder)
-        # Raises ValueError if another process has locked the folder in the meantime.
         self.check_lock = self.enter_context(locks.lock_folder(folder)).check
         try:
             files.remove_leftovers(folder)
@@ -78,7 +88,7 @@ class Checkpoints(contextlib.ExitStack):
         except ValueError:
             self.close()
             raise
-        self.latest_step = sound or 0  # iteration of the latest undamaged checkpoint, if any
+        return sound or 0
 
     def settings(self) -> config.Config:
         """Returns the settings of the latest checkpoint."""
@@ -114,18 +124,20 @@ class Checkpoints(contextlib.ExitStack):
     ) -> None:
         """Saves the run after `step` iterations, on disk and read back when this returns.
 
-        An existing checkpoint is not changed, nor is an earlier one if this one cannot be written,
-        which is a ValueError. `score` is the result of an evaluation after this iteration.
+        Each process writes its part of the state, the first one everything else. An existing
+        checkpoint is not changed, nor is an earlier one if this one cannot be written, which is a
+        ValueError. `score` is the result of an evaluation after this iteration.
         """
-        if step in checkpoint_folder.all_steps(self.folder):
+        if distributed.from_first(lambda: step in checkpoint_folder.all_steps(self.folder)):
             return
         variables = state.variables()
         # Without a gate, `actor_params` is a teacher's network, not this run's.
         if settings.gate.is_enabled and state.actor_params is not None:
             variables = state.actor_params
-        arrays, variables = jax.device_get(
-            (by_saved_names(_with_bits(state)), network_files.named(variables))
-        )
+        arrays = by_saved_names(_with_bits(state))
+        if distributed.num_processes() == 1:  # else each writes what its devices have
+            arrays = jax.device_get(arrays)
+        variables = jax.device_get(network_files.named(variables))
         record = checkpoint_folder.CheckpointRecord(
             iteration=step,
             num_devices=len(arrays["replay/size"]),
@@ -134,21 +146,33 @@ class Checkpoints(contextlib.ExitStack):
         )
         self.check_lock()
         text = config.to_json(settings)
-        place = checkpoint_folder.folder_of(self.folder, step)
-        with files.new_folder(place, self.folder) as partial:
+        with self._new_folder(step) as partial:
             orbax_calls.write(partial / checkpoint_folder.STATE, arrays)
-            exported_network.write(partial, variables, text)
-            content = record.model_dump_json(indent=1).encode()
-            files.write(partial / checkpoint_folder.RECORD, content, inside=partial)
-            settings_place = self.folder / exported_network.SETTINGS
-            files.write(settings_place, text.encode(), inside=self.folder)
-            files.write_checksums(partial)
-            files.verify_checksums(partial, is_cached=False)
-        self._prune()
+            if distributed.is_first():
+                exported_network.write(partial, variables, text)
+                content = record.model_dump_json(indent=1).encode()
+                files.write(partial / checkpoint_folder.RECORD, content, inside=partial)
+                settings_place = self.folder / exported_network.SETTINGS
+                files.write(settings_place, text.encode(), inside=self.folder)
+                files.write_checksums(partial)
+                files.verify_checksums(partial, is_cached=False)
+        if distributed.is_first():
+            self._prune()
+        distributed.wait_for_all()
         self.latest_step = step
 
+    @contextlib.contextmanager
+    def _new_folder(self, step: int) -> Iterator[pathlib.Path]:
+        """Yields the folder to fill of a new checkpoint, in all processes, see `files`."""
+        place = checkpoint_folder.folder_of(self.folder, step)
+        with contextlib.ExitStack() as stack:
+            partial = place  # of which the others only learn the name
+            if distributed.is_first():
+                partial = stack.enter_context(files.new_folder(place, self.folder))
+            yield partial.with_name(distributed.from_first(lambda: partial.name))
+
     def restore(self, like: run_state.RunState) -> run_state.RunState:
-        """Returns the latest saved state, bit for bit.
+        """Returns the latest saved state, bit for bit; all processes of a run call it.
 
         The result has the shapes and devices of `like`, which is concrete, or
         `jax.ShapeDtypeStruct`s with shardings. If the number of devices has changed, the positions
@@ -163,7 +187,11 @@ class Checkpoints(contextlib.ExitStack):
         for name in _RINGS:
             shape, dtype = expected[name]
             expected[name] = (saved_rings, *shape[1:]), dtype
-        arrays = orbax_calls.read(place / checkpoint_folder.STATE, expected)
+        where = None
+        if distributed.num_processes() > 1:  # each reads what its devices need
+            where = {name: _sharding(leaf) for name, leaf in by_saved_names(like).items()}
+            where |= dict.fromkeys(("key", *_RINGS), _sharding(like.iteration))
+        arrays = orbax_calls.read(place / checkpoint_folder.STATE, expected, where)
         if wrong := _impossible_counts(arrays, step):
             raise ValueError(
                 f"{place}: damaged: impossible counts of iteration {step}: {', '.join(wrong)}"
@@ -210,7 +238,7 @@ def read_settings(run: pathlib.Path, step: int) -> config.Config:
     return config.from_json(exported_network.settings_text(place), str(place))
 
 
-def _impossible_counts(arrays: dict[str, np.ndarray], step: int) -> list[str]:
+def _impossible_counts(arrays: Mapping[str, Any], step: int) -> list[str]:
     """Returns the names of counts in a state that no run has."""
     size, evaluations = arrays["replay/size"], arrays["evaluations"]
     num_rows = len(arrays["replay/value"]) // len(size)

@@ -47,7 +47,8 @@ def check_memory(
         "selfplay.num_games": trees + memory.num_bytes((state.games, state.history)),
     }
     # The devices of a CPU share its memory.
-    share = 1 if jax.local_devices()[0].platform == "cpu" else num_devices
+    is_shared = jax.local_devices()[0].platform == "cpu"
+    share = jax.process_count() if is_shared else num_devices
     parts = {name: size // share for name, size in split.items()}
     memory.check_fits(
         "the run", parts | {"the size of [network]": 2 * memory.num_bytes(state.learner)}

@@ -58,7 +58,7 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_iterations: setting_types.PositiveInt | None = setting_types.on_resume(None, is_common=True)
     """Number of iterations of the whole run. At least one limit of the run must be given."""
     num_devices: setting_types.Devices | None = setting_types.on_resume(None, is_common=True)
-    """Number of devices, which share games and batches; None: all."""
+    """Devices of each process, which share games and batches; None takes all."""
     save_every: setting_types.PositiveInt = setting_types.on_resume(50)
     """Iterations between two checkpoints."""
     keep_checkpoints: setting_types.PositiveInt = setting_types.on_resume(3)

@@ -7,8 +7,14 @@ from importlib import metadata
 import jax
 
 from azo.games import othello, plurals, protocol
-from azo.process import kernels, program_cache
+from azo.process import distributed, kernels, program_cache
 from azo.training import checks, config
+
+
+def has_plugin() -> bool:
+    """Returns whether JAX has a plugin for GPUs or TPUs, which may be absent themselves."""
+    plugins = metadata.entry_points(group="jax_plugins")
+    return bool(plugins) or importlib.util.find_spec("libtpu") is not None
 
 
 def has_accelerator(num_devices: int | None) -> bool:
@@ -16,8 +22,7 @@ def has_accelerator(num_devices: int | None) -> bool:
 
     JAX starts for the answer if a plugin is installed; on a CPU it then has `num_devices` devices.
     """
-    plugins = metadata.entry_points(group="jax_plugins")
-    if not plugins and importlib.util.find_spec("libtpu") is None:
+    if not has_plugin():
         return False
     _request_cpu_devices(num_devices)
     try:
@@ -27,7 +32,7 @@ def has_accelerator(num_devices: int | None) -> bool:
 
 
 def prepare(settings: config.Config) -> int:
-    """Returns the number of devices of a run; call it before other uses of JAX.
+    """Returns the number of devices of a run, of all processes; call it before other uses of JAX.
 
     On the CPU, JAX creates as many devices as requested, and one program keeps about one core busy
     for each. On accelerators the request has no effect. ValueError if there are fewer devices than
@@ -45,8 +50,15 @@ def prepare(settings: config.Config) -> int:
             f" {plurals.counted(available, f'{kind} device')}:"
             f" give --run.num-devices {available} or fewer"
         )
-    checks.check_devices(settings, num_devices or available)
-    return num_devices or available
+    of_processes = distributed.exchange(num_devices or available)
+    if len({*of_processes}) > 1:
+        raise ValueError(
+            f"the processes have {', '.join(map(str, of_processes))} devices, but should have equal"
+            f" numbers: give --run.num-devices {min(of_processes)}"
+        )
+    total = sum(of_processes)
+    checks.check_devices(settings, total)
+    return total
 
 
 def _request_cpu_devices(num_devices: int | None) -> None:

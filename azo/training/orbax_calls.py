@@ -1,6 +1,7 @@
 """Named arrays in Orbax's format.
 
-Plain Orbax reads them too: docs/compat.md.
+Plain Orbax reads them too: docs/compat.md. Of several processes of a run each writes and reads what
+its devices have, so all call these functions.
 """
 
 import contextlib
@@ -16,11 +17,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import jax
 import numpy as np
 import orbax.checkpoint as ocp
 import tensorstore as ts
 
 from azo.networks import exported_network
+from azo.process import distributed
 from azo.storage import files
 
 Result = TypeVar("Result")
@@ -28,13 +31,17 @@ _MAX_REASON = 300  # characters of a message of another library
 _MAX_TRIES = 5  # of a write that signals interrupt
 
 
-def write(folder: pathlib.Path, arrays: Mapping[str, np.ndarray]) -> None:
+def write(folder: pathlib.Path, arrays: Mapping[str, np.ndarray | jax.Array]) -> None:
     """Writes arrays, none of them empty, into a new folder; OSError if it cannot be written.
+
+    Those of several processes are JAX's, and the first process completes the folder.
 
     Tensorstore gives up where a signal interrupts a call, as network file systems let it. The
     arrays are then written again, into a folder of another name: tensorstore remembers the files
-    of the first one, and its threads may still write there.
+    of the first one, and its threads may still write there. Several processes write once, since
+    they wait for one another within Orbax.
     """
+    is_alone = distributed.num_processes() == 1
     args = ocp.args.StandardSave(dict(arrays))
     for number in range(_MAX_TRIES):
         place = folder.with_name(f"{folder.name}-{number}") if number else folder
@@ -42,7 +49,7 @@ def write(folder: pathlib.Path, arrays: Mapping[str, np.ndarray]) -> None:
             _save(place, args)
             break
         except OSError as error:
-            if error.errno != errno.EINTR or number == _MAX_TRIES - 1:
+            if error.errno != errno.EINTR or number == _MAX_TRIES - 1 or not is_alone:
                 raise
     if place != folder:
         # Orbax fills a folder with a longer name first.
@@ -58,11 +65,14 @@ def _save(folder: pathlib.Path, args: ocp.args.StandardSave) -> None:
 
 
 def read(
-    folder: pathlib.Path, expected: exported_network.Expected | None = None
-) -> dict[str, np.ndarray]:
+    folder: pathlib.Path,
+    expected: exported_network.Expected | None = None,
+    where: Mapping[str, jax.sharding.Sharding] | None = None,
+) -> dict[str, Any]:
     """Returns the arrays of a folder; ValueError, one line, if it is damaged.
 
-    If others than those `expected` are in it, that is an error, and they are not read.
+    If others than those `expected` are in it, that is an error, and they are not read. They are on
+    the host, but with `where`, their shardings, those that are split are JAX's.
     """
     place = folder.absolute()
     try:
@@ -71,8 +81,15 @@ def read(
             found = {name: (leaf.shape, leaf.dtype) for name, leaf in saved.items()}
             if expected is not None and (fault := exported_network.difference(found, expected)):
                 raise ValueError(f"{folder}: {fault}")
-            like = {name: np.empty(*one) for name, one in found.items()}
-            return _call(lambda: checkpointer.restore(place, ocp.args.StandardRestore(like)))
+            like: dict[str, Any] = {name: np.empty(*one) for name, one in found.items()}
+            for name, sharding in (where or {}).items():
+                like[name] = jax.ShapeDtypeStruct(*found[name], sharding=sharding)
+            args = ocp.args.StandardRestore(like)
+            arrays = _call(lambda: checkpointer.restore(place, args))
+            return {
+                name: np.asarray(x) if getattr(x, "is_fully_replicated", True) else x
+                for name, x in arrays.items()
+            }
     except OSError as error:
         raise ValueError(f"{folder}: cannot be read ({error.strerror})") from None
 

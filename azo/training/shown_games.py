@@ -8,6 +8,7 @@ import pydantic
 
 from azo.games import bitboard, notation, othello, protocol
 from azo.learning import trajectories
+from azo.process import distributed
 from azo.settings import setting_types
 from azo.storage import files
 
@@ -25,15 +26,16 @@ class ShownGames(pydantic.BaseModel, frozen=True, strict=True):
 def write(
     folder: pathlib.Path, game: protocol.Game, games: trajectories.GamesInProgress, iteration: int
 ) -> None:
-    """Writes the positions of the first games after an iteration, of Othello.
+    """Writes the positions of the first games after an iteration, of Othello, in one process.
 
     The colours of games that begin at a position of an earlier game may be exchanged, since their
     plies are counted from there.
     """
     if not isinstance(game, othello.Othello):
         return
-    first = jax.tree.map(lambda x: x[:NUM_GAMES], (games.position, games.ply))
-    position, plies = jax.device_get(first)
+    position, plies = jax.tree.map(
+        lambda x: distributed.first_rows(x, NUM_GAMES), (games.position, games.ply)
+    )
     sides = map(bitboard.to_ints, (position.player, position.opponent))
     boards = []
     for *discs, ply in zip(*sides, plies, strict=True):

@@ -6,11 +6,12 @@
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import pathlib
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,9 +21,17 @@ from jax.sharding import Mesh
 from azo.games import othello, plurals, protocol, registry
 from azo.learning import generations, iteration, placement, promotion, run_state, statistics
 from azo.networks import checkpoint_folder, network, network_files, origin
-from azo.process import code_identity, console, interruption, machine, memory, program_cache
+from azo.process import (
+    code_identity,
+    console,
+    distributed,
+    interruption,
+    machine,
+    memory,
+    program_cache,
+)
 from azo.search import rules
-from azo.settings import setting_types
+from azo.settings import setting_types, shipped_files, typed_settings
 from azo.storage import files
 from azo.training import (
     checkpoint,
@@ -32,6 +41,7 @@ from azo.training import (
     first_network,
     metrics,
     run_clock,
+    shared_matches,
     shown_games,
 )
 
@@ -39,25 +49,7 @@ _BEFORE_ITERATIONS = {"start", "compilation"}  # events of a run that has learne
 _FEW_ITERATIONS = 5
 
 
-class Matches(Protocol):
-    """Plays the matches of one run."""
-
-    def gate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
-        """Plays the learner's network against the actor's; yields one event with the verdict."""
-
-    def evaluate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
-        """Plays the network against the opponent of the settings; yields one event."""
-
-    def compile_ratings(self, state: run_state.RunState) -> None:
-        """Compiles the search of the ratings, if there are any, in a separate thread."""
-
-    def rate(
-        self, state: run_state.RunState, iteration: int, num_games: int
-    ) -> Iterator[metrics.Event]:
-        """Keeps the network, and rates it on a fixed ladder and on solved positions."""
-
-
-MakeMatches = Callable[[config.Config, protocol.Game], Matches]
+MakeMatches = Callable[[config.Config, protocol.Game], shared_matches.Matches]
 """Prepares the matches of a run; raises ValueError for an unknown opponent."""
 
 
@@ -72,8 +64,11 @@ def train(
     A request to `stop` ends it after the current iteration. `make_matches`, usually
     `azo.matches.run_matches.RunMatches`, prepares the gate, the evaluations and the ratings;
     without it there are none. ValueError, one line, if the settings do not fit, the folder cannot
-    be used, or a number is not finite.
+    be used, or a number is not finite. All processes of a run call it, see `distributed`; the first
+    one prints, writes and plays the matches.
     """
+    distributed.refuse_others()
+    distributed.check_equal("settings and versions", _of_all_processes(settings))
     stop = stop or interruption.StopRequest()
     mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
@@ -89,17 +84,22 @@ def train(
     start, carried = first_network.load_start(settings, game)
     teacher = network_files.load_setting("selfplay.teacher", settings.selfplay.teacher, game)
     with contextlib.ExitStack() as stack:
-        stack.push(_removal_of_unused(settings.run.folder))
+        if distributed.is_first():
+            stack.push(_removal_of_unused(settings.run.folder))
         keep = settings.run.keep_checkpoints
         checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
         checkpoints.check_resumable(settings)
-        display = rich.console.Console(highlight=False, emoji=False)
+        display = rich.console.Console(
+            highlight=False, emoji=False, quiet=not distributed.is_first()
+        )
         screen = stack.enter_context(console.Console(game.name, settings.run.folder, display))
         screen.note("preparing the run; the first start compiles for half a minute or longer")
         if note := devices.check_kernels(settings, game):
             screen.note(note)
         settings = first_network.with_origin(settings, checkpoints)
-        run_matches = make_matches(settings, game) if make_matches else None
+        matches = None
+        if make_matches is not None:
+            matches = shared_matches.SharedMatches(functools.partial(make_matches, settings, game))
         state = placement.begin(
             game,
             settings,
@@ -111,14 +111,17 @@ def train(
         if first := checkpoints.latest_step:
             state = checkpoints.restore(state)
         folder, check_lock = settings.run.folder, checkpoints.check_lock
-        files.check_own(folder / shown_games.FILE, is_replaced=True)
-        writer = stack.enter_context(metrics.MetricsWriter(folder, first, check_lock, on_event))
+        writer = None
+        if distributed.is_first():
+            files.check_own(folder / shown_games.FILE, is_replaced=True)
+            writer = stack.enter_context(metrics.MetricsWriter(folder, first, check_lock, on_event))
+        distributed.wait_for_all()  # until others may read the metrics
         if carried and not first:
             screen.note(carried)
         actor = teacher[1].network if teacher else settings.network
-        return Trainer(
-            settings, game, mesh, actor, run_matches, checkpoints, writer, screen, stop
-        ).run(state)
+        return Trainer(settings, game, mesh, actor, matches, checkpoints, writer, screen, stop).run(
+            state
+        )
 
 
 def _removal_of_unused(folder: pathlib.Path) -> Callable[..., None]:
@@ -146,9 +149,9 @@ class Trainer:
     game: protocol.Game
     mesh: Mesh
     actor: network.NetworkConfig  # shape of the network that plays
-    matches: Matches | None
+    matches: shared_matches.Matches | None
     checkpoints: checkpoint.Checkpoints
-    writer: metrics.MetricsWriter
+    writer: metrics.MetricsWriter | None  # of the first process
     screen: console.Console
     stop: interruption.StopRequest
 
@@ -167,7 +170,7 @@ class Trainer:
         self.announce(state, reason)
         # If the process before was stopped in the meantime.
         self.rate(state, iteration, is_last=reason is not None)
-        is_stopped = self.stop.is_made
+        is_stopped = self.should_stop()
         if reason is None and not is_stopped and (kind := self.next_iteration(state)):
             self.write(
                 iteration,
@@ -182,7 +185,7 @@ class Trainer:
                 if self.matches is not None:  # an error comes again in the first rating
                     beside.submit(self.matches.compile_ratings, state)
                 self.compile(kind, state)
-            is_stopped = self.stop.is_made
+            is_stopped = self.should_stop()
         if reason is None and is_stopped:
             self.screen.note(f"stopped before iteration {iteration + 1}: nothing to save")
         while reason is None and not is_stopped:
@@ -196,7 +199,7 @@ class Trainer:
             self.screen.update(shown, float(self.progress(state)), match and match.text)
             reason = self.end_reason(state, match)
             self.rate(state, iteration, is_last=reason is not None)
-            is_stopped = self.stop.is_made
+            is_stopped = self.should_stop()
             self.save(state, figures, match, reason, is_stopped=is_stopped)
             if reason:
                 self.note_end(state, reason)
@@ -325,13 +328,14 @@ class Trainer:
         self.is_logged = is_due or self.end_reason(state) is not None
         if self.is_logged:
             self.write(iteration, [metrics.Event("iteration", figures)])
-            shown_games.write(self.settings.run.folder, self.game, state.games, iteration)
+            if distributed.is_first():
+                shown_games.write(self.settings.run.folder, self.game, state.games, iteration)
 
     def evaluate(self, state: run_state.RunState, iteration: int) -> metrics.Event | None:
         """Plays a match, if that is due, and returns it."""
         match = self.settings.evaluation
         is_due = match.is_due(iteration) or (match.every > 0 and self.end_reason(state))
-        if self.matches is None or not is_due or self.stop.is_made:
+        if self.matches is None or not is_due or self.should_stop():
             return None
         self.screen.working(
             f"playing {plurals.counted(match.num_games, 'game')} against {match.opponent}"
@@ -343,7 +347,7 @@ class Trainer:
 
     def rate(self, state: run_state.RunState, iteration: int, *, is_last: bool) -> None:
         """Rates the network that plays, if that is due, and at the end of a run."""
-        if self.matches is None or not self.settings.ratings.num_points or self.stop.is_made:
+        if self.matches is None or not self.settings.ratings.num_points or self.should_stop():
             return
         share = float(self.progress(state))
         num_games = self.clock.games_of_rating(share, is_last=is_last)
@@ -395,7 +399,7 @@ class Trainer:
         return np.float32(min(max(limit.share for limit in self.used_limits(state)), 1.0))
 
     def used_limits(self, state: run_state.RunState) -> list[config.Limit]:
-        """Returns how much of each limit is used."""
+        """Returns how much of each limit is used, by the clocks of the first process."""
         used = {
             "iteration": int(state.iteration),
             "selfplay/evaluations": state.num_evaluations(),
@@ -403,7 +407,11 @@ class Trainer:
             # The rating at the end is within the length of a run.
             "time/minutes": self.clock.minutes + self.clock.last_rating_minutes(),
         }
-        return config.used_limits(self.settings, used)
+        return config.used_limits(self.settings, distributed.from_first(lambda: used))
+
+    def should_stop(self) -> bool:
+        """Returns whether a request to stop is made, in any process."""
+        return distributed.any_process(self.stop.is_made)
 
     def recorded_match(self, iteration: int) -> metrics.Event | None:
         """Returns the match that an earlier process played after an iteration, if any."""
@@ -415,7 +423,8 @@ class Trainer:
         """Writes events as they occur, and shows their texts; returns them."""
         written = []
         for event in new:
-            self.writer.write(event.kind, iteration, event.fields)
+            if self.writer is not None:
+                self.writer.write(event.kind, iteration, event.fields)
             if event.text:
                 self.screen.note(f"iteration {iteration}: {event.text}")
             written.append(event)
@@ -426,6 +435,8 @@ class Trainer:
         first = int(state.iteration)
         device = jax.devices()[0]
         where = f"{self.mesh.size} x {device.device_kind} ({device.platform})"
+        if (num_processes := distributed.num_processes()) > 1:
+            where += f" of {num_processes} processes"
         if not first:
             self.screen.note(f"training on {where}; Ctrl-C saves, the same command resumes")
             if self.settings.origin:
@@ -447,6 +458,15 @@ class Trainer:
                 " for shorter iterations, lower selfplay.num_games, selfplay.num_plies or"
                 " learner.num_steps"
             )
+
+
+def _of_all_processes(settings: config.Config) -> dict[str, str]:
+    """Returns what all processes of a run must have in common, by names."""
+    names = setting_types.fields_of(config.Config).keys() - {
+        "run.folder"
+    }  # hosts name it as they do
+    values = {name: str(typed_settings.value_of(settings, name)) for name in sorted(names)}
+    return values | {name: shipped_files.version(name) for name in ("azo", "jax", "jaxlib")}
 
 
 def _score(match: metrics.Event | None) -> float | None:

@@ -176,6 +176,11 @@ def test_on_an_accelerator_the_default_recipe_is_that_for_accelerators(monkeypat
     assert str(typed.settings.run.folder) == "runs/azo8-gpu"
     for words in (["--config", "azo8"], ["--config", "tower6"], ["--game.name", "tictactoe"]):
         assert note not in train._load(words).notes
+    # Processes that have not joined yet must not start JAX.
+    monkeypatch.setattr(devices, "has_accelerator", lambda _: 1 / 0)
+    monkeypatch.setattr(devices, "has_plugin", lambda: True)
+    typed = train._load(["--minutes", "5"], is_alone=False)
+    assert typed.notes[0].startswith("settings of azo8-gpu, because JAX has a plugin for")
     monkeypatch.undo()
     assert train.load([]) == config.load_file(config.DEFAULT_CONFIG)
 

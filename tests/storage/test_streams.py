@@ -113,3 +113,17 @@ def test_a_game_is_analysed_on_a_terminal_without_unicode():
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.isascii()
+
+
+def test_what_libraries_write_to_standard_output_can_be_discarded_alone():
+    code = """
+import os
+from azo.storage import streams
+streams.install()
+print("before")
+streams.discard_output_of_libraries()
+os.write(1, b"of a library\\n")
+print("after")
+"""
+    shown = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert shown == "before\nafter\n"
