@@ -78,11 +78,11 @@ def check_kernels(settings: config.Config, game: protocol.Game) -> str:
     if not is_possible or search.kernels != "auto":
         return ""
     from azo.search.kernels import check  # imports Pallas, which takes a second
-    from azo.solver.device import kernel
+    from azo.solver.device import kernel_check
 
     difference = check.difference(game, search)
     if not difference and isinstance(game, othello.Othello):
-        difference = kernel.difference(game)
+        difference = kernel_check.difference(game)
     if not difference:
         kernels.trust()
         return ""

@@ -13,7 +13,7 @@ import azo
 from azo.process import kernels
 from azo.search import improvement, rules, search_tree
 from azo.search.kernels import check, expansion
-from azo.solver.device import kernel
+from azo.solver.device import kernel_check
 from azo.training import devices
 from benchmarks import search as search_benchmark
 
@@ -130,7 +130,7 @@ def test_a_run_of_othello_compares_the_solver_too(interpreted, untrusted, monkey
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(check, "difference", lambda game, config: "")
     differences = ["", "the solver gives other scores for 3 of 64 endings"]
-    monkeypatch.setattr(kernel, "difference", lambda game: differences[-1])
+    monkeypatch.setattr(kernel_check, "difference", lambda game: differences[-1])
     settings, game = tiny_run.settings(), azo.Othello(4)
     note = devices.check_kernels(settings, game)
     assert note.startswith(f"search.kernels: {differences.pop()}, so the run")

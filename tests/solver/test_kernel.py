@@ -9,7 +9,7 @@ from support import thorough
 
 from azo.games import othello
 from azo.process import kernels
-from azo.solver.device import batched, kernel, lanes
+from azo.solver.device import batched, kernel, kernel_check, lanes
 
 GAMES = (
     othello.Othello(8),
@@ -21,7 +21,7 @@ GAMES = (
 
 @pytest.mark.parametrize("game", thorough.after_first(GAMES), ids=lambda game: game.name)
 def test_scores_and_nodes_are_those_of_the_lanes(game):
-    position = jax.jit(functools.partial(kernel._endings, game))(jax.random.key(0))
+    position = jax.jit(functools.partial(kernel_check._endings, game))(jax.random.key(0))
     position = jax.tree.map(lambda x: x[:50], position)  # the last program has idle lanes
     is_included = (np.arange(50) % 5 != 0) & (game.num_empties(position) <= 8)
     searcher = lanes.Searcher(game, 8)
@@ -34,7 +34,7 @@ def test_scores_and_nodes_are_those_of_the_lanes(game):
 
 def test_solutions_come_from_the_kernel_once_it_is_trusted(interpreted, monkeypatch):
     game = othello.Othello(4)
-    position = jax.jit(functools.partial(kernel._endings, game))(jax.random.key(1))
+    position = jax.jit(functools.partial(kernel_check._endings, game))(jax.random.key(1))
 
     def solve():
         solver = functools.partial(batched.solve, game, max_empties=4, num_lanes=8)
@@ -61,4 +61,4 @@ def test_solutions_come_from_the_kernel_once_it_is_trusted(interpreted, monkeypa
 def test_a_solver_that_does_not_agree_is_told_in_one_line(interpreted, monkeypatch, fault, line):
     if fault is not None:
         monkeypatch.setattr(kernel, "search", lambda *x, is_interpreted: fault(*x[1:]))
-    assert kernel.difference(othello.Othello(4)) == line
+    assert kernel_check.difference(othello.Othello(4)) == line

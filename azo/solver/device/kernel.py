@@ -4,7 +4,6 @@ XLA's loop takes some twenty kernels for each step of all lanes, and the host re
 on. Here a program of 32 lanes steps until its own searches are done. It traces `lanes.Searcher`.
 """
 
-import functools
 from typing import Any
 
 import jax
@@ -12,11 +11,10 @@ import jax.numpy as jnp
 from jax.experimental import pallas
 from jax.experimental.pallas import triton
 
-from azo.games import bitboard, othello, protocol
+from azo.games import bitboard, othello
 from azo.solver.device import lanes
 
 _NUM_LANES = 32  # of one program: a warp
-_NUM_ENDINGS, _MAX_EMPTIES = 64, 8  # of the comparison with lanes
 
 
 def search(
@@ -60,38 +58,6 @@ def search(
     zeros = jnp.zeros(num_positions, jnp.int32)
     utility, nodes = (zeros.at[queue].set(x, mode="drop") for x in found)
     return utility, nodes
-
-
-def difference(game: othello.Othello) -> str:
-    """Returns how the kernel and the lanes of `batched` differ, "" if they agree on 64 endings."""
-    from azo.solver.device import batched  # which imports this file
-
-    searcher = lanes.Searcher(game, _MAX_EMPTIES)
-    by_lanes = functools.partial(batched.search_lanes, searcher, num_lanes=_NUM_LANES)
-    by_kernel = functools.partial(
-        jax.lax.platform_dependent, cuda=functools.partial(search, searcher), default=by_lanes
-    )
-    position = jax.jit(functools.partial(_endings, game))(jax.random.key(0))
-    is_included = game.num_empties(position) <= _MAX_EMPTIES
-    try:
-        found = [jax.jit(solve)(position, is_included) for solve in (by_lanes, by_kernel)]
-    except Exception as error:  # of a compiler that is not ours
-        lines = str(error).splitlines() or [type(error).__name__]
-        return f"the solver does not run: {lines[0][:200]}"
-    (one, _), (other, _) = jax.device_get(found)
-    count = int((one != other).sum())
-    return f"the solver gives other scores for {count} of {_NUM_ENDINGS} endings" if count else ""
-
-
-def _endings(game: othello.Othello, key: jax.Array) -> othello.Position:
-    """Returns positions of random games with at most `_MAX_EMPTIES` empty squares."""
-
-    def ply(number: jax.Array, position: othello.Position) -> othello.Position:
-        action = game.random_action(jax.random.fold_in(key, number), position)
-        goes_on = (game.num_empties(position) > _MAX_EMPTIES) & ~game.is_over(position)
-        return protocol.where(goes_on, game.play(position, action), position)
-
-    return jax.lax.fori_loop(0, game.max_plies, ply, game.start(_NUM_ENDINGS))
 
 
 class _KernelSearcher(lanes.Searcher):
