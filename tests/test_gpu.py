@@ -9,6 +9,9 @@ from support.builders import random_games, tiny_run
 from azo.games import othello
 from azo.networks import network
 from azo.networks.kernels import convolution
+from azo.search import settings
+from azo.search.kernels import check
+from azo.solver.device import kernel_check
 
 pytestmark = pytest.mark.gpu
 
@@ -89,3 +92,13 @@ def test_an_iteration_runs_and_learns():
     assert int(state.iteration) == 4
     assert int(results.replay_size) > 0
     assert np.isfinite(float(results.others["learner/policy_loss"]))
+
+
+@pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
+def test_kernels_grow_the_trees_and_give_the_scores_of_loops(algorithm):
+    game = othello.Othello(8)
+    if jax.default_backend() != "gpu":
+        pytest.skip("the kernels are for NVIDIA GPUs")
+    config = settings.SearchConfig(algorithm=algorithm, num_simulations=32)
+    assert check.difference(game, config) == ""
+    assert kernel_check.difference(game) == ""

@@ -105,7 +105,7 @@ def _compiled(lowered: Any) -> tuple[hlo.Loop, dict[str, Any]]:
 
 
 def _of_search(program: hlo.Loop, target: targets.Target) -> dict[str, Any]:
-    simulation = _largest(program, NUM_SIMULATIONS)
+    simulation = _simulation(program)
     levels = [loop for loop in simulation.loops if loop.turns is None]
     speeds = {}
     for size in SIZES if not target.hertz else (NUM_GAMES,):
@@ -127,14 +127,13 @@ def _of_search(program: hlo.Loop, target: targets.Target) -> dict[str, Any]:
 
 
 def _of_iteration(program: hlo.Loop, settings: Any) -> dict[str, Any]:
-    simulation = _largest(program, settings.search.num_simulations)
-    step = _largest(program, settings.learner.num_steps)
+    simulation = _simulation(program)
+    step = max(_loops(program), key=lambda loop: len(loop.kernels()))  # of the learner
     collectives = [x for x in step.kernels() if x.kind in hlo.COLLECTIVES]
     solver = [
         loop
-        for outer in program.walk()
-        for loop in outer.loops
-        if outer.turns is None and loop.turns is None
+        for loop in _loops(program)
+        if "/endings/" in loop.path and not loop.loops and len(loop.kernels()) > 10
     ]
     return {
         "simulation_kernels": len(simulation.kernels()),
@@ -148,14 +147,19 @@ def _of_iteration(program: hlo.Loop, settings: Any) -> dict[str, Any]:
     }
 
 
-def _largest(program: hlo.Loop, turns: int) -> hlo.Loop:
-    """Returns the loop with the most kernels among those with this number of turns.
+def _simulation(program: hlo.Loop) -> hlo.Loop:
+    """Returns the loop over simulations: of those with a descent, the one with the most kernels."""
 
-    The compiler for TPUs does not say how many turns a loop has: then it is one of all loops.
-    """
-    loops = [loop for loop in program.walk() if loop is not program]
-    found = [loop for loop in loops if loop.turns == turns] or loops
+    def descends(loop: hlo.Loop) -> bool:
+        paths = [x.path for inner in loop.walk() for x in inner.operations]
+        return any("/descent/" in path for path in paths)
+
+    found = [loop for loop in _loops(program) if descends(loop) and loop.kernels("evaluation")]
     return max(found, key=lambda loop: len(loop.kernels()))
+
+
+def _loops(program: hlo.Loop) -> list[hlo.Loop]:
+    return [loop for loop in program.walk() if loop is not program]
 
 
 def tables(results: dict[str, dict[str, Any]]) -> list[str]:

@@ -20,7 +20,7 @@ COLLECTIVES = {
     "all-reduce", "all-reduce-start", "all-gather", "all-gather-start", "reduce-scatter",
     "all-to-all", "collective-permute", "collective-permute-start",
 }  # fmt: skip
-SCOPES = ("descent", "proofs", "rules", "evaluation")
+SCOPES = ("descent", "proofs", "rules", "evaluation", "endings")
 _BYTES = {
     "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4,
     "f32": 4, "s64": 8, "u64": 8, "f64": 8,

@@ -67,15 +67,16 @@ def solve(
     is_searched = (actions >= 0) & is_solved[:, None]
     searcher = lanes.Searcher(game, max_empties)
     search = functools.partial(search_lanes, searcher, num_lanes=num_lanes)
-    if kernels.are_trusted():
-        from azo.solver.device import kernel  # imports Pallas, which takes a second
+    with jax.named_scope("endings"):
+        if kernels.are_trusted():
+            from azo.solver.device import kernel  # imports Pallas, which takes a second
 
-        in_kernel = functools.partial(kernel.search, searcher)
-        utility, nodes = jax.lax.platform_dependent(
-            after, is_searched.ravel(), cuda=in_kernel, default=search
-        )
-    else:
-        utility, nodes = search(after, is_searched.ravel())
+            in_kernel = functools.partial(kernel.search, searcher)
+            utility, nodes = jax.lax.platform_dependent(
+                after, is_searched.ravel(), cuda=in_kernel, default=search
+            )
+        else:
+            utility, nodes = search(after, is_searched.ravel())
     utility = jnp.where(is_searched, -utility.reshape(shape), NO_SCORE)
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.arange(num_positions)[:, None]
