@@ -71,7 +71,7 @@ def _request_cpu_devices(num_devices: int | None) -> None:
 def check_kernels(settings: config.Config, game: protocol.Game) -> str:
     """Lets the searches of a run use their kernels if a GPU is there and they agree with loops.
 
-    Returns a line if they do not agree.
+    Returns a line if they do not agree, in one of the processes.
     """
     search = settings.search
     is_possible = jax.default_backend() == "gpu" and search.backend == "azo"
@@ -83,6 +83,7 @@ def check_kernels(settings: config.Config, game: protocol.Game) -> str:
     difference = check.difference(game, search)
     if not difference and isinstance(game, othello.Othello):
         difference = kernel_check.difference(game)
+    difference = next(filter(None, distributed.exchange(difference)), "")
     if not difference:
         kernels.trust()
         return ""
