@@ -75,7 +75,7 @@ def test_a_network_that_is_slow_in_a_loop_gets_one_line(measured, in_loop, times
     line = str(warning.message)
     assert "\n" not in line
     assert f"takes {1e3 * in_loop:.3g} ms in the loop" in line
-    assert f"but 5 ms alone: {times} times as long, for 48 positions" in line
+    assert f"but 5 ms outside of it: {times} times as long, for 48 positions" in line
     assert "use azo.networks.kernels.convolution.convolve" in line
     assert warning.filename == __file__
     assert len(calls) == 2
