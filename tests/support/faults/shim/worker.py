@@ -127,7 +127,8 @@ class Bench:
 
     def _copy(self, folder: pathlib.Path) -> pathlib.Path:
         self._number += 1
-        return shutil.copytree(folder, self._scratch / f"copy-{self._number}", symlinks=True)
+        copy = self._scratch / f"copy-{self._number}"
+        return shutil.copytree(folder, copy, symlinks=True, copy_function=_copy_if_there)
 
     def cases(self, kinds: list[str]) -> list[Case]:
         """Returns all faults of some kinds."""
@@ -215,6 +216,12 @@ class Bench:
                 yield call, wrong
             for wrong in self.after_losses(disk, records, _LOSSES, rng.randrange(2**30), 0):
                 yield call, wrong
+
+
+def _copy_if_there(source: str, target: str) -> None:
+    """Copies a file, unless a thread of a library has just removed it."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _wrong(outcome: Outcome, kind: str, call: str, folder: pathlib.Path) -> list[str]:
