@@ -148,14 +148,10 @@ def _of_iteration(program: hlo.Loop, settings: Any) -> dict[str, Any]:
 
 
 def _simulation(program: hlo.Loop) -> hlo.Loop:
-    """Returns the loop over simulations: of those with a descent, the one with the most kernels."""
-
-    def descends(loop: hlo.Loop) -> bool:
-        paths = [x.path for inner in loop.walk() for x in inner.operations]
-        return any("/descent/" in path for path in paths)
-
-    found = [loop for loop in _loops(program) if descends(loop) and loop.kernels("evaluation")]
-    return max(found, key=lambda loop: len(loop.kernels()))
+    """Returns the loop over simulations: the innermost one that evaluates with the network."""
+    found = [loop for loop in _loops(program) if loop.kernels("evaluation")]
+    most = max(len(loop.kernels("evaluation")) for loop in found)
+    return [loop for loop in found if 2 * len(loop.kernels("evaluation")) > most][-1]
 
 
 def _loops(program: hlo.Loop) -> list[hlo.Loop]:
