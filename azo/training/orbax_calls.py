@@ -28,7 +28,7 @@ from azo.storage import files
 
 Result = TypeVar("Result")
 _MAX_REASON = 300  # characters of a message of another library
-_MAX_TRIES = 5  # of a write that signals interrupt
+_MAX_TRIES = 5  # of a write or read that signals interrupt
 
 
 def write(folder: pathlib.Path, arrays: Mapping[str, np.ndarray | jax.Array]) -> None:
@@ -77,7 +77,7 @@ def read(
     place = folder.absolute()
     try:
         with _open() as checkpointer:
-            saved = _call(lambda: checkpointer.metadata(place).item_metadata.tree)
+            saved = _uninterrupted(lambda: _metadata(checkpointer, place))
             found = {name: (leaf.shape, leaf.dtype) for name, leaf in saved.items()}
             if expected is not None and (fault := exported_network.difference(found, expected)):
                 raise ValueError(f"{folder}: {fault}")
@@ -85,7 +85,7 @@ def read(
             for name, sharding in (where or {}).items():
                 like[name] = jax.ShapeDtypeStruct(*found[name], sharding=sharding)
             args = ocp.args.StandardRestore(like)
-            arrays = _call(lambda: checkpointer.restore(place, args))
+            arrays = _uninterrupted(lambda: checkpointer.restore(place, args))
             return {
                 name: np.asarray(x) if getattr(x, "is_fully_replicated", True) else x
                 for name, x in arrays.items()
@@ -98,6 +98,22 @@ def _open() -> ocp.Checkpointer:
     # Warnings about intended omissions, such as items that are not restored.
     logging.getLogger("absl").setLevel(logging.CRITICAL)
     return ocp.Checkpointer(ocp.StandardCheckpointHandler())
+
+
+def _metadata(checkpointer: ocp.Checkpointer, place: pathlib.Path) -> Any:
+    """Returns shapes and types by name; Orbax has None for them after an error, which it hides."""
+    metadata = checkpointer.metadata(place).item_metadata
+    if metadata is None:
+        raise InterruptedError(errno.EINTR, "Orbax finds no list of arrays")
+    return metadata.tree
+
+
+def _uninterrupted(action: Callable[[], Result]) -> Result:
+    """Returns the result of a function of Orbax, which is repeated while signals interrupt it."""
+    for _ in range(_MAX_TRIES - 1):
+        with contextlib.suppress(InterruptedError):
+            return _call(action)
+    return _call(action)
 
 
 def _call(action: Callable[[], Result]) -> Result:

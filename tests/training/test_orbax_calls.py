@@ -2,6 +2,7 @@
 
 import errno
 import os
+import types
 
 import numpy as np
 import orbax.checkpoint as ocp
@@ -79,3 +80,29 @@ def test_no_other_error_is_repeated(tmp_path, failing_saves, number):
         orbax_calls.write(tmp_path / "state", ARRAYS)
     assert caught.value.errno == number
     assert saves == ["state", "state-1"]
+
+
+@pytest.mark.parametrize("number", [1, 3, 9])
+@pytest.mark.parametrize("function", ["metadata", "restore"])
+def test_an_interrupted_read_is_repeated(tmp_path, monkeypatch, function, number):
+    orbax_calls.write(tmp_path / "state", ARRAYS)
+    call, calls = getattr(ocp.Checkpointer, function), []
+
+    def interrupted(self, *arguments, **settings):
+        calls.append(function)
+        if len(calls) > number:
+            return call(self, *arguments, **settings)
+        if function == "restore":
+            raise of_tensorstore(errno.EINTR)
+        return types.SimpleNamespace(item_metadata=None)
+
+    monkeypatch.setattr(ocp.Checkpointer, function, interrupted)
+    if number < 5:
+        stored = orbax_calls.read(tmp_path / "state")
+        assert stored.keys() == ARRAYS.keys()
+        assert len(calls) == number + 1
+    else:
+        with pytest.raises(ValueError, match=r"state: cannot be read \(") as caught:
+            orbax_calls.read(tmp_path / "state")
+        assert "NoneType" not in str(caught.value)
+        assert len(calls) == 5
