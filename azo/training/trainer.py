@@ -47,6 +47,7 @@ from azo.training import (
 
 _BEFORE_ITERATIONS = {"start", "compilation"}  # events of a run that has learned nothing yet
 _FEW_ITERATIONS = 5
+_SHOWN_SECONDS = 0.5  # of compilation
 
 
 MakeMatches = Callable[[config.Config, protocol.Game], shared_matches.Matches]
@@ -230,11 +231,11 @@ class Trainer:
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
-        """Counts the time of a block as compilation."""
+        """Counts the time of a block as compilation, which is none if the program is there."""
         start = time.monotonic()
         yield
         seconds = time.monotonic() - start
-        if uncounted := self.clock.add_compilation(seconds):
+        if (uncounted := self.clock.add_compilation(seconds)) >= _SHOWN_SECONDS:
             flag = f"--minutes {self.settings.minutes:g}"
             self.screen.note(
                 f"compiling took {seconds:.0f} s, of which {flag} does not count {uncounted:.0f} s"

@@ -1,8 +1,10 @@
 """The clock of `--minutes`, with compilation."""
 
+import types
+
 import pytest
 
-from azo.training import config, run_clock
+from azo.training import config, run_clock, trainer
 
 
 def _clock(tmp_path, minutes):
@@ -33,3 +35,22 @@ def test_compilation_counts_for_at_most_a_quarter_of_the_minutes(
     passed = sum(compilations) + 12
     expected = (passed - uncounted) / 60
     assert _after(clock, monkeypatch, passed) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [([40, 0.001, 0.2], 1), ([40, 20], 2), ([5], 0)])
+def test_a_line_tells_of_compilation_only_where_there_was_some(
+    tmp_path, monkeypatch, seconds, shown
+):
+    """Each iteration looks for its program, which takes no time once it is compiled."""
+    now, lines = [1000.0], []
+    for module in (run_clock, trainer):
+        monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    clock = _clock(tmp_path, 2)
+    run = types.SimpleNamespace(
+        clock=clock, settings=clock._settings, screen=types.SimpleNamespace(note=lines.append)
+    )
+    for one in seconds:
+        with trainer.Trainer.compiling(run):
+            now[0] += one
+    assert len(lines) == shown
+    assert all("--minutes 2 does not count" in line for line in lines)
