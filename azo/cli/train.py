@@ -172,9 +172,11 @@ def _default(num_devices: int | None, is_alone: bool) -> tuple[pathlib.Path, lis
 
     With several processes, JAX must not start before they have joined: a plugin is enough then.
     """
+    if not devices.has_plugin():
+        return config.DEFAULT_CONFIG, []
     for_cpus = config.load_file(config.DEFAULT_CONFIG)
     if not is_alone:
-        reason = "JAX has a plugin for accelerators" if devices.has_plugin() else ""
+        reason = "JAX has a plugin for accelerators"
     elif devices.has_accelerator(num_devices or for_cpus.run.num_devices):
         reason = f"there is a {jax.devices()[0].device_kind}"
     else:

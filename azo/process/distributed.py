@@ -46,7 +46,7 @@ _COLLECTIVE_SECONDS = 24 * 60 * 60
 
 
 class ClusterConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """The processes of a run, and this one among them; those that JAX finds by default."""
+    """The processes of a run, and the number of this one; by default JAX finds both."""
 
     coordinator: str | None = None
     """HOST:PORT of process 0, by which the others reach it."""
@@ -176,7 +176,7 @@ def exchange(value: Value) -> list[Value]:
 
 
 def from_first(action: Callable[[], Value]) -> Value:
-    """Returns in every process what an action returns in the first one, which alone calls it."""
+    """Calls an action only in the first process, and returns its result in all processes."""
     if _connection is None:
         return action()
     return exchange(action() if is_first() else None)[0]  # type: ignore[return-value]

@@ -72,7 +72,7 @@ def read(
     """Returns the arrays of a folder; ValueError, one line, if it is damaged.
 
     If others than those `expected` are in it, that is an error, and they are not read. They are on
-    the host, but with `where`, their shardings, those that are split are JAX's.
+    the host. With `where`, shardings by name, arrays that are split over devices stay there.
     """
     place = folder.absolute()
     try:

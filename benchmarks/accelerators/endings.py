@@ -18,8 +18,8 @@ import numpy as np
 import pydantic
 
 from azo.cli import command_line
-from azo.games import othello, protocol
-from azo.solver.device import lanes
+from azo.games import othello
+from azo.solver.device import kernel_check, lanes
 from benchmarks import measure
 from benchmarks.accelerators import cost
 
@@ -72,7 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def steps_of_searches(num_empties: int, num_endings: int, seed: int) -> np.ndarray:
     """Returns the steps `[N]` of the searches of all moves of random endings."""
-    position = jax.jit(functools.partial(_endings, num_empties, num_endings))(jax.random.key(seed))
+    position = jax.jit(
+        functools.partial(kernel_check.random_endings, GAME, num_endings, num_empties)
+    )(jax.random.key(seed))
     actions = GAME.legal_actions(position, num_empties)
     before = jax.tree.map(lambda x: jnp.broadcast_to(x[:, None], actions.shape), position)
     is_move = np.asarray(actions >= 0).ravel()
@@ -89,17 +91,6 @@ def _count(searcher: lanes.Searcher, position: othello.Position) -> jax.Array:
     begin = searcher.start(position)
     steps = jnp.zeros(begin.alpha.shape, jnp.int32)
     return jax.lax.while_loop(lambda state: ~state[0].is_solved.all(), step, (begin, steps))[1]
-
-
-def _endings(num_empties: int, num_endings: int, key: jax.Array) -> othello.Position:
-    """Returns positions of random games that go on, as far as each game has such a position."""
-
-    def ply(number: jax.Array, position: othello.Position) -> othello.Position:
-        action = GAME.random_action(jax.random.fold_in(key, number), position)
-        goes_on = (GAME.num_empties(position) > num_empties) & ~GAME.is_over(position)
-        return protocol.where(goes_on, GAME.play(position, action), position)
-
-    return jax.lax.fori_loop(0, GAME.max_plies, ply, GAME.start(num_endings))
 
 
 if __name__ == "__main__":

@@ -166,6 +166,7 @@ def test_wrong_input_is_one_line_and_code_2_and_changes_nothing(
 
 
 def test_on_an_accelerator_the_default_recipe_is_that_for_accelerators(monkeypatch):
+    monkeypatch.setattr(devices, "has_plugin", lambda: True)
     monkeypatch.setattr(devices, "has_accelerator", lambda _: True)
     kind = jax.devices()[0].device_kind
     note = f"settings of azo8-gpu, because there is a {kind}; --config azo8 takes those for CPUs"
@@ -178,7 +179,6 @@ def test_on_an_accelerator_the_default_recipe_is_that_for_accelerators(monkeypat
         assert note not in train._load(words).notes
     # Processes that have not joined yet must not start JAX.
     monkeypatch.setattr(devices, "has_accelerator", lambda _: 1 / 0)
-    monkeypatch.setattr(devices, "has_plugin", lambda: True)
     typed = train._load(["--minutes", "5"], is_alone=False)
     assert typed.notes[0].startswith("settings of azo8-gpu, because JAX has a plugin for")
     monkeypatch.undo()

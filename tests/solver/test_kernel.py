@@ -21,7 +21,9 @@ GAMES = (
 
 @pytest.mark.parametrize("game", thorough.after_first(GAMES), ids=lambda game: game.name)
 def test_scores_and_nodes_are_those_of_the_lanes(game):
-    position = jax.jit(functools.partial(kernel_check._endings, game))(jax.random.key(0))
+    position = jax.jit(functools.partial(kernel_check.random_endings, game, 64, 8))(
+        jax.random.key(0)
+    )
     position = jax.tree.map(lambda x: x[:50], position)  # the last program has idle lanes
     is_included = (np.arange(50) % 5 != 0) & (game.num_empties(position) <= 8)
     searcher = lanes.Searcher(game, 8)
@@ -34,7 +36,9 @@ def test_scores_and_nodes_are_those_of_the_lanes(game):
 
 def test_solutions_come_from_the_kernel_once_it_is_trusted(interpreted, monkeypatch):
     game = othello.Othello(4)
-    position = jax.jit(functools.partial(kernel_check._endings, game))(jax.random.key(1))
+    position = jax.jit(functools.partial(kernel_check.random_endings, game, 64, 8))(
+        jax.random.key(1)
+    )
 
     def solve():
         solver = functools.partial(batched.solve, game, max_empties=4, num_lanes=8)

@@ -2,7 +2,7 @@
 
 XLA's loop takes a dozen kernels for each level, descends all trees to the depth of the deepest one,
 and waits for the host after each level. Here `mcts.descend_once` itself is traced for a single game
-whose arrays stay in the GPU's memory; a program reads the nodes of its path alone.
+whose arrays stay in the GPU's memory; a program reads only the nodes of its path.
 """
 
 import dataclasses

@@ -19,7 +19,9 @@ def difference(game: othello.Othello) -> str:
         cuda=functools.partial(kernel.search, searcher),
         default=by_lanes,
     )
-    position = jax.jit(functools.partial(_endings, game))(jax.random.key(0))
+    position = jax.jit(functools.partial(random_endings, game, _NUM_ENDINGS, _MAX_EMPTIES))(
+        jax.random.key(0)
+    )
     is_included = game.num_empties(position) <= _MAX_EMPTIES
     try:
         found = [jax.jit(solve)(position, is_included) for solve in (by_lanes, by_kernel)]
@@ -31,12 +33,17 @@ def difference(game: othello.Othello) -> str:
     return f"the solver gives other scores for {count} of {_NUM_ENDINGS} endings" if count else ""
 
 
-def _endings(game: othello.Othello, key: jax.Array) -> othello.Position:
-    """Returns positions of random games with at most `_MAX_EMPTIES` empty squares."""
+def random_endings(
+    game: othello.Othello, num_endings: int, max_empties: int, key: jax.Array
+) -> othello.Position:
+    """Returns positions `[num_endings]` of random games with at most `max_empties` empty squares.
+
+    A game that ends before is at its end.
+    """
 
     def ply(number: jax.Array, position: othello.Position) -> othello.Position:
         action = game.random_action(jax.random.fold_in(key, number), position)
-        goes_on = (game.num_empties(position) > _MAX_EMPTIES) & ~game.is_over(position)
+        goes_on = (game.num_empties(position) > max_empties) & ~game.is_over(position)
         return protocol.where(goes_on, game.play(position, action), position)
 
-    return jax.lax.fori_loop(0, game.max_plies, ply, game.start(_NUM_ENDINGS))
+    return jax.lax.fori_loop(0, game.max_plies, ply, game.start(num_endings))
