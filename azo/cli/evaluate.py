@@ -40,7 +40,7 @@ import tyro
 
 from azo.cli import command_line, engine_player
 from azo.engine.engine_settings import WITHOUT_PONDERING, EngineConfig
-from azo.games import othello, protocol, registry
+from azo.games import game_config, othello, protocol, registry
 from azo.matches import accuracy, arena, sprt, tournament_file
 from azo.matches.tournament import backends, openings
 from azo.networks import network_files
@@ -73,7 +73,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """File with one opening per line. Openings are drawn from it, instead of random plies."""
     seed: setting_types.Seed = setting_types.common(0)
     """Seed of openings, players and sets of positions; the same seed repeats the result."""
-    game: registry.GameConfig = registry.GameConfig()
+    game: game_config.GameConfig = game_config.GameConfig()
     """The game, if neither player is a network."""
     sprt: Annotated[tuple[float, float], tyro.conf.arg(metavar="ELO0 ELO1")] | None = (
         setting_types.common(None)

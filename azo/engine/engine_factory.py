@@ -15,7 +15,7 @@ from azo.engine import engine_settings, opening_book
 from azo.engine.live_engine import Engine
 from azo.engine.live_search import Evaluator
 from azo.engine.pattern_evaluator import PatternEvaluator
-from azo.games import registry, variant
+from azo.games import game_config, variant
 from azo.networks import exported_network, pattern_tables
 from azo.process import threads
 from azo.settings import import_paths, setting_types, shipped_files, typed_settings, validation
@@ -43,7 +43,7 @@ class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
         exported = exported_network.read_settings(shipped_files.find_network(self.network))
         if exported is None or exported.game.name != "othello":
             return []  # its loading says more
-        game = registry.variant_of(exported.game)
+        game = game_config.variant_of(exported.game)
         for name, value, own in (
             ("size", self.size, game.size),
             ("reversed", self.reversed, game.is_reversed),
@@ -172,7 +172,7 @@ def load_evaluator(choice: NetworkChoice) -> Evaluator:
     folder = shipped_files.find_network(network)
     exported = exported_network.read_settings(folder)
     if exported and exported.game.name == "othello" and exported.network.kind == "patterns":
-        game, config = registry.variant_of(exported.game), exported.network.patterns
+        game, config = game_config.variant_of(exported.game), exported.network.patterns
         shapes = pattern_tables.array_shapes(config, game.size, len(game.scores))
         params = exported_network.read_arrays(folder, shapes)["params"]
         return PatternEvaluator(game, config, params)

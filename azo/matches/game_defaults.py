@@ -11,7 +11,7 @@ from typing import Any
 
 import pydantic
 
-from azo.games import othello, protocol, registry
+from azo.games import game_config, othello, protocol, registry
 from azo.matches import ladder
 from azo.networks import network
 from azo.opponents import players
@@ -71,10 +71,10 @@ def _file_for(name: str) -> pathlib.Path:
 class _TypedGame(pydantic.BaseModel):
     """Only the section of a game, so that messages name it."""
 
-    game: registry.GameConfig
+    game: game_config.GameConfig
 
 
-def _game_of(settings: config.Config, typed: Mapping[str, Any]) -> registry.GameConfig:
+def _game_of(settings: config.Config, typed: Mapping[str, Any]) -> game_config.GameConfig:
     """Returns the game of settings with what was typed; a game of another name begins afresh."""
     own = {name[5:]: value for name, value in typed.items() if name.startswith("game.")}
     is_other = own.get("name", settings.game.name) != settings.game.name

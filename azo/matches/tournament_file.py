@@ -33,7 +33,7 @@ import jax
 import numpy as np
 import pydantic
 
-from azo.games import protocol, registry
+from azo.games import game_config, protocol
 from azo.matches.tournament import backends, game_log, openings
 from azo.opponents import engine_protocols, players
 from azo.search import settings
@@ -94,7 +94,7 @@ class TournamentConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_games: setting_types.PairedGames = 10
     """Games per pair of players. Every opening is played with both colours."""
     openings: OpeningsConfig = OpeningsConfig()
-    game: registry.GameConfig = registry.GameConfig()
+    game: game_config.GameConfig = game_config.GameConfig()
     seed: setting_types.Seed = 0
     """Seed of the openings and the players."""
     games_at_once: setting_types.Games = 128

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pydantic
 
-from azo.games import plurals, registry
+from azo.games import game_config, plurals
 from azo.networks import network_config
 from azo.networks.origin import Origin
 from azo.search.settings import SearchConfig
@@ -47,7 +47,7 @@ Expected = dict[str, tuple[tuple[int, ...], Any]]
 class NetworkSettings(pydantic.BaseModel, frozen=True):
     """The settings of a run that describe its network and its search; the others are only kept."""
 
-    game: registry.GameConfig
+    game: game_config.GameConfig
     network: network_config.NetworkConfig
     search: SearchConfig = SearchConfig()
     origin: Origin | None = None

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import jax
 import pydantic
 
-from azo.games import protocol, registry
+from azo.games import game_config, protocol, registry
 from azo.networks import checkpoint_folder, exported_network, heads, network, origin
 from azo.process import program_cache
 from azo.search import search_tree
@@ -158,7 +158,7 @@ def load_setting(
         return load(pathlib.Path(folder), game)
 
 
-def game_of(player: str) -> registry.GameConfig | None:
+def game_of(player: str) -> game_config.GameConfig | None:
     """Returns the game of the network that a player's name contains, None without a network."""
     name = player.removeprefix("network:").removeprefix("policy:")
     for path in map(pathlib.Path, (name, name.rpartition(":")[0])):

@@ -14,10 +14,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import pydantic
 import tyro
 
-import azo.games.registry
 import azo.learning.run_state
 import azo.networks.origin
-from azo.games import plurals
+from azo.games import game_config, plurals, registry
 from azo.settings import setting_types, shipped_files, validation
 from azo.storage import files
 from azo.training import checks
@@ -147,7 +146,7 @@ class Config(azo.learning.run_state.RecipeConfig):
     )
     """Length of the run in minutes, including matches and compilation, which counts for at most a
     quarter of it. Learning rate and ratings are scaled to it."""
-    game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
+    game: game_config.GameConfig = game_config.GameConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     ratings: RatingsConfig = RatingsConfig()
     run: RunConfig = RunConfig()
@@ -176,7 +175,7 @@ class Config(azo.learning.run_state.RecipeConfig):
 
     @pydantic.model_validator(mode="after")
     def _check_across_sections(self) -> "Config":
-        game = azo.games.registry.make(self.game)
+        game = registry.make(self.game)
         checks.check_games(self, game, self.evaluation.opening_plies)
         checks.check_endings(self, game)
         if self.search.backend == "mctx" and self.selfplay.explored_share:

@@ -15,7 +15,7 @@ import pydantic
 import tyro
 
 from azo.formats import game_files
-from azo.games import plurals, protocol, registry
+from azo.games import game_config, plurals, protocol, registry
 from azo.learning import pretraining, replay, supervised
 from azo.learning.learner import LearnerConfig
 from azo.networks import checkpoint_folder, network, network_files
@@ -59,7 +59,7 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     training."""
     seed: setting_types.Seed = setting_types.common(0)
     """Seed of all random keys."""
-    game: registry.GameConfig = registry.GameConfig()
+    game: game_config.GameConfig = game_config.GameConfig()
     """Rules of the generated games; archives have games on 8x8."""
     examples: supervised.ExamplesConfig = supervised.ExamplesConfig()
     network: NetworkConfig = NetworkConfig(kind="residual")
@@ -97,7 +97,7 @@ def check(settings: SuperviseConfig, typed: Collection[str] = ()) -> SuperviseCo
 
     Those that were `typed`, by full names, stay.
     """
-    if settings.source == "files" and settings.game != registry.GameConfig():
+    if settings.source == "files" and settings.game != game_config.GameConfig():
         raise ValueError("remove --game.*: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
         raise ValueError("--source search needs --player, the folder of a network")

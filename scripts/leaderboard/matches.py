@@ -9,12 +9,12 @@ import pathlib
 import sys
 from typing import Any
 
-from azo.games import registry
+from azo.games import game_config
 from azo.matches import ladder, tournament_file, tournament_runner
 from azo.settings import import_paths
 from azo.storage import files
 
-GAME = registry.GameConfig(size=8)
+GAME = game_config.GameConfig(size=8)
 """The game of the leaderboard."""
 
 

@@ -10,11 +10,11 @@ import pytest
 from support.drivers import refusals
 
 import azo
-from azo.games import registry
+from azo.games import game_config, registry
 
 
 def made(name):
-    return registry.make(registry.GameConfig(name=f"pgx:{name}"))
+    return registry.make(game_config.GameConfig(name=f"pgx:{name}"))
 
 
 refusal = functools.partial(refusals.message_of, made)

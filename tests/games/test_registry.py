@@ -2,7 +2,7 @@
 
 import pytest
 
-from azo.games import bitboard, othello, registry, tictactoe
+from azo.games import bitboard, game_config, othello, registry, tictactoe
 
 
 @pytest.mark.parametrize(
@@ -15,22 +15,22 @@ from azo.games import bitboard, othello, registry, tictactoe
     ],
 )
 def test_settings_choose_the_game(settings, name):
-    assert registry.make(registry.GameConfig(**settings)).name == name
+    assert registry.make(game_config.GameConfig(**settings)).name == name
 
 
 def test_equal_settings_make_equal_games_so_that_nothing_compiles_twice():
-    config = registry.GameConfig(size=8)
+    config = game_config.GameConfig(size=8)
     assert registry.make(config) == registry.make(config) == othello.Othello(8)
     assert hash(registry.make(config)) == hash(othello.Othello(8))
     for name in ("tictactoe", "azo.games.tictactoe:TicTacToe"):
-        config = registry.GameConfig(name=name)
+        config = game_config.GameConfig(name=name)
         assert registry.make(config) is registry.make(config.model_copy())
         assert registry.make(config) == tictactoe.TicTacToe()
 
 
 def test_a_start_position_is_seen_by_its_mover():
     start = "X----XO--OX----- O"
-    position = registry.make(registry.GameConfig(size=4, start=start)).start(1)
+    position = registry.make(game_config.GameConfig(size=4, start=start)).start(1)
     opponent = 1 | 1 << (8 + 1) | 1 << (16 + 2)
     assert bitboard.to_ints(position.opponent) == [opponent]
 
@@ -44,7 +44,10 @@ def test_a_start_position_is_seen_by_its_mover():
             {"name": "othelo"},
             "should be 'othello', 'tictactoe', 'pgx:NAME', or an import path such",
         ),
-        ({"name": "azo.games.registry:GameConfig"}, "it is no game, which has action_symmetries,"),
+        (
+            {"name": "azo.games.game_config:GameConfig"},
+            "it is no game, which has action_symmetries,",
+        ),
         (
             {"name": "azo.games.protocol:Game"},
             "no game, which has board_shape, is_over, legal_mask",
@@ -57,4 +60,4 @@ def test_a_start_position_is_seen_by_its_mover():
 )
 def test_contradicting_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        registry.make(registry.GameConfig(**settings))
+        registry.make(game_config.GameConfig(**settings))

@@ -7,7 +7,7 @@ import pytest
 from support.builders import tiny_run
 
 from azo.cli import command_line
-from azo.games import registry
+from azo.games import game_config
 from azo.matches import elo, ladder, tournament_file
 from azo.networks import network_files
 from azo.process import machine
@@ -125,7 +125,7 @@ def test_a_tiny_run_is_trained_rated_and_recorded(tmp_path, monkeypatch, capsys)
         for name in ("patterns:2", "patterns:4")
     }
     monkeypatch.setattr(matches, "_opponents", lambda: opponents)
-    monkeypatch.setattr(matches, "GAME", registry.GameConfig(size=4))
+    monkeypatch.setattr(matches, "GAME", game_config.GameConfig(size=4))
     monkeypatch.chdir(tmp_path)
     limits = {"folder": "run", "num_iterations": 3, "save_every": 1}
     trainer.train(tiny_run.settings(**OTHELLO_4X4, run=limits))

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from azo.games import bitboard, othello, registry
+from azo.games import bitboard, game_config, othello, registry
 from azo.matches import elo, ladder, yardstick
 from azo.opponents import players
 from azo.solver.host import endgame
@@ -104,9 +104,9 @@ def test_a_perfect_player_loses_no_disc_and_a_player_of_first_moves_does(monkeyp
 
 def test_only_the_usual_game_has_a_ladder():
     for described in (
-        registry.GameConfig(size=4),
-        registry.GameConfig(is_reversed=True),
-        registry.GameConfig(name="tictactoe"),
+        game_config.GameConfig(size=4),
+        game_config.GameConfig(is_reversed=True),
+        game_config.GameConfig(name="tictactoe"),
     ):
         with pytest.raises(ValueError, match="ratings are for Othello on 6x6 and 8x8"):
             yardstick.Yardstick(registry.make(described))

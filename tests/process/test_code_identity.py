@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 import azo
-from azo.games import registry, tictactoe
+from azo.games import game_config, registry, tictactoe
 from azo.learning import pretraining, supervised
 from azo.matches.tournament import rounds
 from azo.networks import network, network_config
@@ -262,7 +262,7 @@ def test_programs_of_azo_notice_a_method_that_is_replaced(name, monkeypatch):
 
 def test_the_registry_makes_the_game_of_the_class_that_there_is_now(notebook):
     source = "class G(azo.TicTacToe):\n    pass\n"
-    config = registry.GameConfig(name="notebook_of_test:G")
+    config = game_config.GameConfig(name="notebook_of_test:G")
     module = notebook(1)
     exec(source, vars(module))
     first = registry.make(config)
