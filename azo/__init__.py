@@ -12,7 +12,7 @@ _MODULES = {
     "Othello": "azo.games.othello",
     "TicTacToe": "azo.games.tictactoe",
     "action_text": "azo.games.notation",
-    "Evaluation": "azo.search.search_tree",
+    "Evaluation": "azo.search.evaluations",
     "Network": "azo.networks.heads",
     "Prediction": "azo.networks.heads",
     "SearchConfig": "azo.search.settings",

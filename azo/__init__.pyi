@@ -9,8 +9,8 @@ from azo.games.tictactoe import TicTacToe as TicTacToe
 from azo.networks.heads import Network as Network
 from azo.networks.heads import Prediction as Prediction
 from azo.networks.network_files import load_network as load_network
+from azo.search.evaluations import Evaluation as Evaluation
 from azo.search.improvement import search_moves as search_moves
-from azo.search.search_tree import Evaluation as Evaluation
 from azo.search.settings import GumbelConfig as GumbelConfig
 from azo.search.settings import PuctConfig as PuctConfig
 from azo.search.settings import SearchConfig as SearchConfig

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello, protocol
-from azo.search import search_tree
+from azo.search import evaluations, search_tree
 
 END = 1024  # a game that ended, in the total that also adds up rewards of -1, 0 and 1
 # Draws an action of each state `[B]`.
@@ -34,7 +34,7 @@ def draw_by_azo(game: othello.Othello) -> Draw:
     return lambda key, state: game.random_action(key, state._x.position)
 
 
-def draw_by_network(apply: Callable[[jax.Array], search_tree.Evaluation]) -> Draw:
+def draw_by_network(apply: Callable[[jax.Array], evaluations.Evaluation]) -> Draw:
     """Returns a draw from the policy of a network that evaluates observations."""
 
     def draw(key: jax.Array, state: Any) -> jax.Array:

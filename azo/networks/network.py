@@ -18,7 +18,7 @@ from azo.games.symmetry import inverse, move_planes, move_policy
 from azo.networks import heads, network_config, pattern_network, residual
 from azo.networks.kernels import convolution
 from azo.process import code_identity
-from azo.search import search_tree
+from azo.search import evaluations
 from azo.settings import import_paths
 
 Symmetry = Literal["none", "random", "average"]
@@ -125,7 +125,7 @@ def folded_evaluator(
     variables: Variables,
     *,
     symmetry: Symmetry = "none",
-) -> search_tree.Evaluate:
+) -> evaluations.Evaluate:
     """Returns the evaluator of a trained network, which it folds."""
     return evaluator(game, *fold(build(game, config), variables), symmetry=symmetry)
 
@@ -136,7 +136,7 @@ def evaluator(
     variables: Variables,
     *,
     symmetry: Symmetry = "none",
-) -> search_tree.Evaluate:
+) -> evaluations.Evaluate:
     """Returns the evaluator of a network for a search.
 
     It evaluates each position unchanged, moved by a random symmetry, or in all `K` images at the
@@ -149,18 +149,18 @@ def evaluator(
     on_cpu = functools.partial(model.evaluate, variables)
     on_accelerator = model.on_accelerator(variables)
 
-    def apply(planes: jax.Array) -> search_tree.Evaluation:
+    def apply(planes: jax.Array) -> evaluations.Evaluation:
         prediction = convolution.apply_in_blocks(
             on_cpu, planes, block_size=model.block_size, on_accelerator=on_accelerator
         )
-        return search_tree.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
+        return evaluations.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
 
-    def apply_moved(which: jax.Array, planes: jax.Array) -> search_tree.Evaluation:
+    def apply_moved(which: jax.Array, planes: jax.Array) -> evaluations.Evaluation:
         evaluation = apply(move_planes(permutations, which, planes))
         logits = move_policy(undo, which, evaluation.prior_logits)
         return dataclasses.replace(evaluation, prior_logits=logits)
 
-    def evaluate(key: jax.Array, position: protocol.Position) -> search_tree.Evaluation:
+    def evaluate(key: jax.Array, position: protocol.Position) -> evaluations.Evaluation:
         planes = planes_of(game, model.config, position)
         if symmetry == "none":
             return apply(planes)
@@ -170,7 +170,7 @@ def evaluator(
         which = jnp.repeat(jnp.arange(len(permutations)), planes.shape[0])
         images = apply_moved(which, jnp.tile(planes, (len(permutations), 1, 1, 1)))
         images = jax.tree.map(lambda x: x.reshape(len(permutations), -1, *x.shape[1:]), images)
-        return search_tree.Evaluation(
+        return evaluations.Evaluation(
             prior_logits=jnp.log(jax.nn.softmax(images.prior_logits).mean(axis=0)),
             value=images.value.mean(axis=0),
             score=None if images.score is None else images.score.mean(axis=0),

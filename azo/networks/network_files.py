@@ -16,7 +16,7 @@ import pydantic
 from azo.games import game_config, protocol, registry
 from azo.networks import checkpoint_folder, exported_network, heads, network, origin
 from azo.process import program_cache
-from azo.search import search_tree
+from azo.search import evaluations
 from azo.settings import import_paths, shipped_files
 from azo.storage import files
 
@@ -70,7 +70,7 @@ class TrainedNetwork:
     """A trained network, its game and its settings."""
 
     game: protocol.Game  # the game that it was trained for
-    evaluate: search_tree.Evaluate  # compiled: (key, positions [B]) to an Evaluation
+    evaluate: evaluations.Evaluate  # compiled: (key, positions [B]) to an Evaluation
     variables: network.Variables  # on the default device, as flax stores them
     settings: exported_network.NetworkSettings  # `game`, `network`, `search`, `origin`, ...
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from azo.games import protocol, summaries
 from azo.process import code_identity, extras
-from azo.search import mcts, proofs, rules, search_tree, settings
+from azo.search import evaluations, mcts, proofs, rules, search_tree, settings
 from azo.settings import setting_types
 
-Evaluation = search_tree.Evaluation
-Evaluate = search_tree.Evaluate
+Evaluation = evaluations.Evaluation
+Evaluate = evaluations.Evaluate
 SearchConfig = settings.SearchConfig
 GumbelConfig = settings.GumbelConfig
 PuctConfig = settings.PuctConfig

@@ -29,14 +29,14 @@ import jax.numpy as jnp
 
 from azo.games import protocol
 from azo.process import kernels
-from azo.search import proofs, rules, search_tree, settings
+from azo.search import evaluations, proofs, rules, search_tree, settings
 
 UNVISITED = search_tree.UNVISITED
 
 
 def run(
     game: protocol.Game,
-    evaluate: search_tree.Evaluate,
+    evaluate: evaluations.Evaluate,
     key: jax.Array,
     root: protocol.Position,
     root_value: jax.Array,
@@ -196,7 +196,7 @@ class Leaves:
 
 def evaluate_leaves(
     game: protocol.Game,
-    evaluate: search_tree.Evaluate,
+    evaluate: evaluations.Evaluate,
     key: jax.Array,
     played: protocol.Step,
     config: settings.SearchConfig,

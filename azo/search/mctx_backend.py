@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import mctx
 
 from azo.games import protocol
-from azo.search import gumbel, puct, search_tree, settings
+from azo.search import evaluations, gumbel, puct, search_tree, settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Decision:
 
 def search(
     game: protocol.Game,
-    evaluate: search_tree.Evaluate,
+    evaluate: evaluations.Evaluate,
     key: jax.Array,
     position: protocol.Position,
     root_value: jax.Array,
@@ -83,7 +83,7 @@ def search(
 
 def _play(
     game: protocol.Game,
-    evaluate: search_tree.Evaluate,
+    evaluate: evaluations.Evaluate,
     config: settings.SearchConfig,
     params: None,
     key: jax.Array,

@@ -6,15 +6,15 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import search_tree
+from azo.search import evaluations
 
 
-def evaluator(game: protocol.Game) -> search_tree.Evaluate:
+def evaluator(game: protocol.Game) -> evaluations.Evaluate:
     """Returns an evaluator with a uniform prior and the result of a random game as value."""
 
-    def evaluate(key: jax.Array, position: protocol.Position) -> search_tree.Evaluation:
+    def evaluate(key: jax.Array, position: protocol.Position) -> evaluations.Evaluation:
         value = random_result(game, key, position)
-        return search_tree.Evaluation(
+        return evaluations.Evaluation(
             prior_logits=jnp.zeros((*value.shape, game.num_actions)), value=value
         )
 

@@ -15,7 +15,6 @@ maximises a mix of the result and the final score, see `mix_values`.
 
 import abc
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import flax.struct
@@ -26,15 +25,6 @@ from azo.games import protocol
 
 UNVISITED = -1
 LOSS, WIN = -1, 1
-
-
-@flax.struct.dataclass
-class Evaluation:
-    """Logits and value of positions, from a network or another evaluator."""
-
-    prior_logits: jax.Array  # [B, A] float32, before softmax, illegal moves not masked
-    value: jax.Array  # [B] float32 in [-1, 1], expected result for the side to move
-    score: jax.Array | None = None  # [B] float32 in [-1, 1], expected score, see `mix_values`
 
 
 @flax.struct.dataclass
@@ -99,10 +89,6 @@ class Tree:
     def value(self) -> jax.Array:
         """Returns `[B, N]` float32, the mean value of the visits to each node; 0 if none."""
         return self.bounds.clip(self.value_sum / jnp.maximum(self.visits, 1), self.score_share)
-
-
-# An evaluator of leaves: a function of a random key and positions `[B]`.
-Evaluate = Callable[[jax.Array, protocol.Position], Evaluation]
 
 
 def mask_illegal(logits: jax.Array, legal: jax.Array) -> jax.Array:
