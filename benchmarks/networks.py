@@ -18,7 +18,7 @@ import pydantic
 
 from azo.games import othello
 from azo.learning import learner, replay, selfplay, starts, trajectories
-from azo.networks import network, network_config
+from azo.networks import initial_variables, network, network_config
 from azo.search import improvement
 from benchmarks import inputs, measure
 
@@ -101,7 +101,10 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
     """Returns compiled programs by part, each with the number of items that it processes."""
     game, settings = othello.Othello(8), network_settings(name)
     network_key, games_key, key = jax.random.split(jax.random.key(config.seed), 3)
-    model, variables = network.build(game, settings), network.init(game, settings, network_key)
+    model, variables = (
+        network.build(game, settings),
+        initial_variables.init(game, settings, network_key),
+    )
     leaves, tree = jax.tree.flatten(variables["params"])
     leaves = [x + jax.random.normal(network_key, x.shape, x.dtype) / 100 for x in leaves]
     variables = variables | {"params": jax.tree.unflatten(tree, leaves)}

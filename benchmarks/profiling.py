@@ -22,7 +22,7 @@ import pydantic
 
 from azo.games import othello
 from azo.learning import selfplay, starts
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.search import improvement
 from benchmarks import inputs, measure, networks
 
@@ -112,7 +112,7 @@ def _program(config: ProfilingConfig) -> measure.Program:
         see = network.folded_evaluator(game, settings, variables)
         return selfplay.play(game, see, key, games, search=search, config=plies)
 
-    variables = network.init(game, settings, network_key)
+    variables = initial_variables.init(game, settings, network_key)
     games = inputs.spread(begin, 64, config.batch, None)
     return measure.compile_program(play, variables, key, games)
 

@@ -42,7 +42,7 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import othello, protocol
-from azo.networks import network
+from azo.networks import initial_variables, network
 from benchmarks import baselines, environment, inputs, measure
 
 PGX_SIZE = 8
@@ -328,7 +328,9 @@ def _with_network(
 ) -> Contender:
     """Returns an environment in which azo's network, the same for all, chooses each action."""
     game, size = othello.Othello(PGX_SIZE), inputs.config(config.network)
-    initial = jax.jit(functools.partial(network.init, game, size))(jax.random.key(config.seed))
+    initial = jax.jit(functools.partial(initial_variables.init, game, size))(
+        jax.random.key(config.seed)
+    )
     model, variables = network.fold(network.build(game, size), initial)
     step = jax.vmap(env.step)
 

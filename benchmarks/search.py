@@ -35,7 +35,7 @@ import pydantic
 from azo.compat import mctx as compat_mctx
 from azo.games import othello, protocol
 from azo.learning import starts
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.search import improvement
 from benchmarks import baselines, inputs, measure
 
@@ -198,7 +198,9 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
     begin_key, search_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
     game = othello.Othello(config.size)
     network_config = inputs.config(config.network)
-    variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
+    variables = jax.jit(functools.partial(initial_variables.init, game, network_config))(
+        network_key
+    )
     folded, variables = network.fold(network.build(game, network_config), variables)
     measured: dict[str, dict[tuple[int, int], float]] = {}
     cells = []

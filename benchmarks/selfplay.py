@@ -26,7 +26,7 @@ import pydantic
 
 from azo.games import othello
 from azo.learning import selfplay, starts
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.search import improvement
 from benchmarks import baselines, inputs, measure
 
@@ -137,7 +137,9 @@ def _measure_cell(config: SelfplayBenchConfig, cell: str) -> dict[str, measure.T
     game = othello.Othello(8)
     network_config = inputs.config(size)
     model = network.build(game, network_config)
-    variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
+    variables = jax.jit(functools.partial(initial_variables.init, game, network_config))(
+        network_key
+    )
     begin = functools.partial(jax.jit(starts.spread_games, static_argnums=(0, 2)), game, begin_key)
     games = inputs.spread(begin, 64, config.batch, config.before_ply)
 

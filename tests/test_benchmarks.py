@@ -12,7 +12,7 @@ from support.drivers import refusals
 from azo.cli import command_line
 from azo.games import othello
 from azo.learning import starts as azo_starts
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.search import improvement
 from benchmarks import all as every
 from benchmarks import (
@@ -165,7 +165,7 @@ def test_puct_by_mctx_with_the_same_trees_finds_what_azo_finds():
 def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
     settings = inputs.config("2x8")
     first, later = jax.random.split(jax.random.key(0))
-    variables = jax.jit(lambda key: network.init(FOUR, settings, key))(first)
+    variables = jax.jit(lambda key: initial_variables.init(FOUR, settings, key))(first)
     # A new network's scales are 1 and its biases and means 0, which would hide one left out.
     leaves, structure = jax.tree.flatten(variables)
     keys = jax.random.split(later, len(leaves))

@@ -7,7 +7,7 @@ import pytest
 from support.builders import random_games, tiny_run
 
 from azo.games import othello
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.networks.kernels import convolution
 from azo.search import settings
 from azo.search.kernels import check
@@ -74,7 +74,7 @@ def test_the_same_network_says_about_what_it_says_on_the_cpu():
         kind="residual", num_blocks=5, num_channels=128
     )  # in float32 on the CPU
     position = jax.tree.map(lambda x: x[20], random_games.play(game, 64, seed=5).position)
-    variables = on_cpu(lambda seed: network.init(game, config, jax.random.key(seed)), 0)
+    variables = on_cpu(lambda seed: initial_variables.init(game, config, jax.random.key(seed)), 0)
 
     def logits(variables, position):
         folded_network, folded = network.fold(network.build(game, config), variables)

@@ -23,7 +23,7 @@ from jaxlib.mlir import ir
 import azo.learning.iteration
 from azo.games import othello, patterns, registry
 from azo.learning import learner, placement, replay, run_state
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.search import improvement
 from azo.settings import shipped_files
 from azo.solver.device import batched
@@ -46,7 +46,7 @@ PATTERNS = network.NetworkConfig(kind="patterns", patterns={"has_move_counts": F
 
 
 def variables(settings):
-    return jax.eval_shape(functools.partial(network.init, GAME, settings), KEY)
+    return jax.eval_shape(functools.partial(initial_variables.init, GAME, settings), KEY)
 
 
 def positions(batch=BATCH):

@@ -25,7 +25,7 @@ from azo.learning.replay import ReplayBuffer, ReplayConfig
 from azo.learning.selfplay import SelfplayConfig
 from azo.learning.targets import TargetsConfig
 from azo.learning.trajectories import GamesInProgress, Trajectory
-from azo.networks import network
+from azo.networks import initial_variables
 from azo.networks.network import NetworkConfig, Variables
 from azo.search.improvement import SearchConfig
 
@@ -112,7 +112,7 @@ def create(
     actor's network, if the settings have one.
     """
     network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
-    variables = network.init(game, config.network, network_key)
+    variables = initial_variables.init(game, config.network, network_key)
     if start is not None:
         variables = {kind: layers | start[kind] for kind, layers in variables.items()}
     optimiser = learner.make_optimiser(config.learner, config.network)

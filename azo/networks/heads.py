@@ -8,7 +8,6 @@ import flax.linen as nn
 import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from azo.networks import network_config
 
@@ -96,15 +95,3 @@ def small_output(x: jax.Array, number: int, name: str) -> jax.Array:
     # With a small last layer, an untrained network gives every position a value near 0.
     small = nn.initializers.variance_scaling(0.01, "fan_in", "truncated_normal")
     return nn.Dense(number, name=name, kernel_init=small)(x)
-
-
-def resize_scores(output: dict[str, jax.Array], scores: np.ndarray, new: np.ndarray) -> Any:
-    """Returns the layer of the logits of final scores for the final scores of another board.
-
-    A logit is interpolated between those of the scores that are nearest by their share of the
-    largest score, so a distribution keeps its shape. `output` is the kernel `[units, Z]` and bias
-    `[Z]` of the layer for the ascending `scores` `[Z]`; the result is for the scores `new`.
-    """
-    parts = [np.interp(new / new[-1], scores / scores[-1], part) for part in np.eye(len(scores))]
-    weights = jnp.asarray(parts, jnp.float32)  # [Z, Y]
-    return jax.tree.map(lambda x: jnp.dot(x, weights, precision="highest"), output)

@@ -17,7 +17,6 @@ from azo.games import protocol, variant
 from azo.games.symmetry import inverse, move_planes, move_policy
 from azo.networks import heads, network_config, pattern_network, residual
 from azo.networks.kernels import convolution
-from azo.process import code_identity
 from azo.search import evaluations
 from azo.settings import import_paths
 
@@ -95,19 +94,10 @@ def planes_shape(game: protocol.Game, config: NetworkConfig) -> tuple[int, ...]:
     return jax.eval_shape(lambda: planes_of(game, config, game.start())).shape
 
 
-def init(game: protocol.Game, config: NetworkConfig, key: jax.Array) -> Variables:
-    """Returns fresh variables."""
-    return _init(build(game, config), game, key)
-
-
-@code_identity.jit(static_argnums=(0, 1))  # one program, not one for each operation
-def _init(model: Network, game: protocol.Game, key: jax.Array) -> Variables:
-    return dict(model.init(key, planes_of(game, model.config, game.start(1))))
-
-
 def shapes(game: protocol.Game, config: NetworkConfig) -> Variables:
     """Returns the shapes and types of variables, without making any."""
-    return jax.eval_shape(functools.partial(init, game, config), jax.random.key(0))
+    init = build(game, config).init
+    return dict(jax.eval_shape(init, jax.random.key(0), planes_of(game, config, game.start(1))))
 
 
 def fold(model: Network, variables: Variables) -> tuple[Network, Variables]:

@@ -14,7 +14,7 @@ import jax
 import pydantic
 
 from azo.games import game_config, protocol, registry
-from azo.networks import checkpoint_folder, exported_network, heads, network, origin
+from azo.networks import checkpoint_folder, exported_network, network, origin
 from azo.process import program_cache
 from azo.search import evaluations
 from azo.settings import import_paths, shipped_files
@@ -195,29 +195,3 @@ def _find(
     text, place = exported_network.settings_text(folder), str(folder / exported_network.SETTINGS)
     tree = files.parse_json(text, place)
     return folder, exported_network.NetworkSettings.from_tree(tree, place)
-
-
-def carry_over(
-    config: network.NetworkConfig,
-    variables: network.Variables,
-    source: protocol.Game,
-    target: protocol.Game,
-) -> tuple[network.Variables, list[str]]:
-    """Returns the layers of a network that fit another board, and the names of the others.
-
-    A layer fits if all its arrays have the same shapes on both boards. Pooled heads hand on their
-    outputs for final scores, too (`heads.resize_scores`): fresh ones would give every position a
-    value near 0, and the first games would be played without the values that were learned.
-    """
-    params = dict(variables["params"])
-    if config.kind == "residual" and config.heads == "pooled":
-        params["score_output"] = heads.resize_scores(
-            params["score_output"], source.scores, target.scores
-        )
-    of_source, of_target = (
-        {name: jax.tree.map(lambda x: x.shape, layer) for name, layer in layers.items()}
-        for layers in (params, network.shapes(target, config)["params"])
-    )
-    others = [name for name in of_target if of_source.get(name) != of_target[name]]
-    carried = {name: layer for name, layer in params.items() if name not in others}
-    return variables | {"params": carried}, others

@@ -4,7 +4,7 @@ import json
 import pathlib
 
 from azo.games import protocol, registry
-from azo.networks import network, network_files
+from azo.networks import initial_variables, network, network_files
 from azo.settings import validation
 from azo.storage import files
 from azo.training import checkpoint, config
@@ -48,6 +48,6 @@ def load_start(
         raise ValueError(f"{name} {folder} holds a network of another shape than [network]")
     if source == game:
         return variables, None
-    carried, others = network_files.carry_over(settings.network, variables, source, game)
+    carried, others = initial_variables.carry_over(settings.network, variables, source, game)
     fresh = ", ".join(sorted(others)) or "none"
     return carried, f"{name} {folder}: from {source.name} to {game.name}, new layers: {fresh}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from azo.games import plurals, protocol
 from azo.learning import learner, replay, statistics, supervised
-from azo.networks import network, network_files, origin
+from azo.networks import initial_variables, network, network_files, origin
 from azo.process import interruption
 from azo.storage import files
 from azo.training import config, metrics, supervised_data
@@ -156,7 +156,7 @@ def _begin(
     settings: supervised_data.SuperviseConfig, game: protocol.Game, optimiser: Any
 ) -> learner.TrainState:
     if settings.start is None:
-        variables = network.init(game, settings.network, jax.random.key(settings.seed))
+        variables = initial_variables.init(game, settings.network, jax.random.key(settings.seed))
         return learner.init(optimiser, variables)
     loaded, start = network_files.load(settings.start)
     if start.network != settings.network:

@@ -9,7 +9,7 @@ import pytest
 from support.builders import tiny_run
 from support.drivers import commands
 
-from azo.networks import network, network_files
+from azo.networks import initial_variables, network_files
 from azo.training import checkpoint, first_network
 
 FILES = {"SHA256SUMS", "network.npz", "settings.json"}
@@ -64,7 +64,7 @@ def test_a_compact_export_has_rounded_tables(tmp_path):
         "patterns": {"set": "small", "num_features": 3, "has_move_counts": False},
     }
     settings = tiny_run.settings(network=config)
-    variables = network.init(tiny_run.game(), settings.network, jax.random.key(0))
+    variables = initial_variables.init(tiny_run.game(), settings.network, jax.random.key(0))
     shape = variables["params"]["tables"].shape
     tables = jax.random.normal(jax.random.key(1), shape)
     network_files.save(

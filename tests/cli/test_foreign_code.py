@@ -13,7 +13,7 @@ from support.builders import fake_run, tiny_run
 from support.drivers import commands
 
 import azo
-from azo.networks import network, network_files
+from azo.networks import initial_variables, network_files
 from azo.storage import files
 from azo.training import checkpoint
 
@@ -113,7 +113,7 @@ def change(folder, field, path, *, has_checksums=True):
 def tiny_network():
     settings = tiny_run.settings(**OTHELLO)
     game = azo.Othello(4)
-    return network.init(game, settings.network, jax.random.key(0)), settings
+    return initial_variables.init(game, settings.network, jax.random.key(0)), settings
 
 
 def export(folder, field, path, **how):

@@ -9,7 +9,7 @@ from support.builders import random_games
 from azo.coach import attribution
 from azo.engine import engine_settings, live_search, network_evaluator, pattern_evaluator
 from azo.games import othello
-from azo.networks import network, network_config
+from azo.networks import initial_variables, network, network_config
 from azo.opponents import players
 from azo.search import improvement
 
@@ -21,7 +21,7 @@ SMALL = LAYERS.model_copy(update={"set": "small", "hidden_units": (4,)})
 def trained(game, shape):
     """A network of random weights, all of them different from 0."""
     settings = network.NetworkConfig(kind="patterns", patterns=shape)
-    variables = network.init(game, settings, jax.random.key(0))
+    variables = initial_variables.init(game, settings, jax.random.key(0))
     leaves, tree = jax.tree.flatten(variables)
     keys = jax.random.split(jax.random.key(1), len(leaves))
     leaves = [x + jax.random.normal(k, x.shape) / 20 for x, k in zip(leaves, keys, strict=True)]

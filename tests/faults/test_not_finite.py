@@ -15,7 +15,7 @@ from support.faults import damage
 from azo.engine import engine_factory
 from azo.games import registry
 from azo.learning import learner, statistics
-from azo.networks import exported_network, network, network_files
+from azo.networks import exported_network, initial_variables, network_files
 from azo.process import console
 from azo.storage import files
 from azo.training import checkpoint, config, metrics
@@ -123,7 +123,7 @@ def a_network(kind):
         },
     )
     game = registry.make(chosen.game)
-    return network.init(game, chosen.network, jax.random.key(0)), chosen
+    return initial_variables.init(game, chosen.network, jax.random.key(0)), chosen
 
 
 def changed(variables, value, kind):

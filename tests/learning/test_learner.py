@@ -11,7 +11,7 @@ from support.builders import some_examples, tiny_run
 
 from azo.games import othello
 from azo.learning import learner, optimisers, placement, run_state
-from azo.networks import network, network_config
+from azo.networks import initial_variables, network, network_config
 
 GAME = some_examples.GAME
 RATE = 0.1
@@ -94,7 +94,7 @@ def learned(config, num_devices, sample):
     )
 
     def run(some):
-        variables = network.init(GAME, net_config, jax.random.key(0))
+        variables = initial_variables.init(GAME, net_config, jax.random.key(0))
         return sharded(learner.init(optimiser, variables), some)
 
     return jax.device_get(jax.jit(run)(some_examples.finished()))

@@ -9,7 +9,7 @@ import pytest
 
 from azo.games import othello
 from azo.matches import accuracy, position_sets
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.opponents import players
 from azo.search import improvement
 
@@ -68,7 +68,7 @@ def test_a_row_has_means_intervals_and_counts():
 @pytest.mark.slow
 def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
     config = network.NetworkConfig(kind="residual", num_blocks=0, num_channels=4, value_units=4)
-    variables = jax.jit(functools.partial(network.init, FOUR, config))(jax.random.key(1))
+    variables = jax.jit(functools.partial(initial_variables.init, FOUR, config))(jax.random.key(1))
     search = improvement.SearchConfig(algorithm="puct", num_simulations=1, has_proofs=False)
     searching = players.NetworkPlayer(variables, FOUR, config, search)
     alone = players.NetworkPlayer(variables, FOUR, config)

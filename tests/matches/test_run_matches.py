@@ -9,7 +9,7 @@ from support.builders import tiny_run
 from azo.games import othello
 from azo.matches import arena, elo, ladder, run_matches, yardstick
 from azo.matches.tournament import backends
-from azo.networks import network, network_files
+from azo.networks import initial_variables, network_files
 from azo.training import config, metrics
 
 LADDER = ladder.RATINGS[8]
@@ -18,7 +18,9 @@ WON = elo.MatchResult(40, 0, 10, pair_scores=(0, 0, 10, 0, 15))
 
 def weights(seed):
     """The variables of a network."""
-    made = network.init(tiny_run.game(), tiny_run.settings().network, jax.random.key(seed))
+    made = initial_variables.init(
+        tiny_run.game(), tiny_run.settings().network, jax.random.key(seed)
+    )
     return jax.device_get(made)
 
 
@@ -93,7 +95,9 @@ def test_a_rating_compiles_no_search_after_that_of_other_weights():
     sections = {"game": {"name": "othello", "size": 6}, "replay": {"capacity": 1024}}
     settings = tiny_run.settings(ratings={"num_points": 1}, **sections)
     of_run = run_matches.RunMatches(settings, game)
-    first, second = (network.init(game, settings.network, jax.random.key(seed)) for seed in (1, 2))
+    first, second = (
+        initial_variables.init(game, settings.network, jax.random.key(seed)) for seed in (1, 2)
+    )
     of_run.compile_ratings(types.SimpleNamespace(variables=lambda: first))
     compiled = backends._choose.num_programs()
     player = of_run.player(second, settings.ratings.num_simulations)

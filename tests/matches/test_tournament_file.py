@@ -13,7 +13,7 @@ from support.fakes.fake_engines import FAKES
 from azo.games import notation, othello
 from azo.matches import tournament_file, tournament_runner
 from azo.matches.tournament import game_log
-from azo.networks import network, network_files
+from azo.networks import initial_variables, network_files
 from azo.opponents import external_engines
 from azo.settings import shipped_files
 
@@ -44,7 +44,7 @@ def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     )
     game = othello.Othello(4)
     for seed in (0, 1):
-        variables = network.init(game, settings.network, jax.random.key(seed))
+        variables = initial_variables.init(game, settings.network, jax.random.key(seed))
         network_files.save(tmp_path / f"net{seed}", variables, settings)
     head, _, _ = SMALL.partition("[[players]]")
     text = head + '[[players]]\nname = "net"\nnetwork = "net0"\nsimulations = [2, 3]\n'

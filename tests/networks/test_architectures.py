@@ -9,7 +9,7 @@ import pytest
 from support.builders.random_games import positions
 
 from azo.games import tictactoe
-from azo.networks import network
+from azo.networks import initial_variables, network
 
 GAME = tictactoe.TicTacToe()
 SMALL = {
@@ -140,7 +140,7 @@ def test_towers_and_heads_give_what_a_plain_network_gives():
 def test_pooled_heads_give_what_a_plain_network_gives():
     config = make("pooled-heads", normalisation="none")
     actual, params, features = outputs(config)
-    untrained = network.init(GAME, config, jax.random.key(0))["params"]
+    untrained = initial_variables.init(GAME, config, jax.random.key(0))["params"]
     assert not untrained["policy_pooled"]["kernel"].any()
 
     def pooled(x):

@@ -8,7 +8,7 @@ from support import thorough
 from support.builders import random_games
 
 from azo.games import othello
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.networks.kernels import fused_tower
 
 GAME = othello.Othello(6)
@@ -29,7 +29,7 @@ def folded(name):
     config = network.NetworkConfig(
         kind="residual", **{"num_blocks": 2, "num_channels": 8} | CONFIGS[name]
     )
-    variables = network.init(GAME, config, KEY)
+    variables = initial_variables.init(GAME, config, KEY)
     leaves, tree = jax.tree.flatten(variables)
     keys = jax.random.split(jax.random.key(1), len(leaves))
     moved = [x + 0.2 * jax.random.uniform(k, x.shape) for x, k in zip(leaves, keys, strict=True)]
@@ -58,7 +58,7 @@ def test_only_folded_networks_of_lower_precision_use_it(monkeypatch):
 
     def evaluate(*, is_folded, **settings):
         config = network.NetworkConfig(kind="residual", num_blocks=1, num_channels=8, **settings)
-        model, variables = network.build(GAME, config), network.init(GAME, config, KEY)
+        model, variables = network.build(GAME, config), initial_variables.init(GAME, config, KEY)
         if is_folded:
             model, variables = network.fold(model, variables)
         return model.on_accelerator(variables)(network.planes_of(GAME, config, GAME.start(2)))

@@ -11,14 +11,14 @@ from support.builders import tiny_run
 from support.builders.random_games import positions
 
 from azo.games import othello, symmetry, tictactoe
-from azo.networks import heads, network, network_files
+from azo.networks import heads, initial_variables, network
 
 TINY = network.NetworkConfig(kind="residual", num_blocks=1, num_channels=4, value_units=4)
 GAMES = [othello.Othello(4), othello.Othello(6), othello.Othello(8), tictactoe.TicTacToe()]
 
 
 def fresh(game, config):
-    return network.init(game, config, jax.random.key(0))
+    return initial_variables.init(game, config, jax.random.key(0))
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -75,7 +75,7 @@ def test_a_network_for_4x4_gives_the_same_policy_features_on_6x6():
     variables = jax.tree.map(
         lambda x: x + 0.3 * rng.normal(size=x.shape).astype(np.float32), fresh(small, POOLED)
     )
-    carried, others = network_files.carry_over(POOLED, variables, small, large)
+    carried, others = initial_variables.carry_over(POOLED, variables, small, large)
     assert others == []
     planes = large.planes(positions(large, 20))
     before = network.build(small, POOLED).clone(num_actions=large.num_actions)

@@ -6,7 +6,7 @@ from support.drivers.refusals import message_of
 from support.faults import damage
 
 from azo.games import othello, registry
-from azo.networks import exported_network, network, network_files
+from azo.networks import exported_network, initial_variables, network_files
 from azo.training import first_network
 
 
@@ -70,7 +70,7 @@ def othello_settings(shape, folder=None, **game):
 def saved(folder, shape):
     """Saves a network for 4x4; returns its variables."""
     settings = othello_settings(shape, size=4)
-    variables = network.init(othello.Othello(4), settings.network, jax.random.key(0))
+    variables = initial_variables.init(othello.Othello(4), settings.network, jax.random.key(0))
     network_files.save(folder, variables, settings)
     return variables
 

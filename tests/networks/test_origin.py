@@ -6,7 +6,7 @@ import jax
 import pytest
 from support.builders import tiny_run
 
-from azo.networks import exported_network, network, network_files, origin
+from azo.networks import exported_network, initial_variables, network_files, origin
 from azo.settings import shipped_files
 from azo.training import checkpoint, first_network, supervised_data, supervised_training, trainer
 
@@ -37,7 +37,7 @@ def supervise(folder, **changes):
         folder=folder, game=tiny.game, network=tiny.network, **changes
     )
     folder.mkdir()
-    variables = network.init(tiny_run.game(), tiny.network, jax.random.key(0))
+    variables = initial_variables.init(tiny_run.game(), tiny.network, jax.random.key(0))
     supervised_training._save(settings, jax.device_get(variables))
     return folder / supervised_training.BEST
 

@@ -10,7 +10,7 @@ from support.builders.random_games import positions
 
 from azo.games import othello, patterns, symmetry, tictactoe
 from azo.learning import learner, optimisers
-from azo.networks import network, network_config, pattern_network
+from azo.networks import initial_variables, network, network_config, pattern_network
 
 FOUR = othello.Othello(4)
 SHAPE = network_config.PatternsConfig(
@@ -26,7 +26,7 @@ def configured(shape):
 
 def seasoned(game, config=CONFIG):
     """Variables whose tables hold small multiples of 1/64, so that their sums are exact."""
-    variables = network.init(game, config, jax.random.key(0))
+    variables = initial_variables.init(game, config, jax.random.key(0))
     shape = variables["params"]["tables"].shape
     tables = jax.random.randint(jax.random.key(1), shape, -32, 33) / 64.0
     params = variables["params"] | {"tables": tables}

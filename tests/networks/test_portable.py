@@ -11,7 +11,7 @@ import pytest
 from jaxlib import xla_client
 
 from azo.games import othello, tictactoe
-from azo.networks import network, portable
+from azo.networks import initial_variables, network, portable
 
 OTHELLO = othello.Othello(6)
 FLOAT32 = network.NetworkConfig(kind="residual", num_blocks=1, num_channels=8, value_units=8)
@@ -46,7 +46,9 @@ def made(name):
             return rng.uniform(0.5, 2.0, leaf.shape).astype(np.float32)
         return (rng.normal(size=leaf.shape) / np.prod(leaf.shape[:-1]) ** 0.5).astype(np.float32)
 
-    shapes = jax.eval_shape(lambda key: network.init(game, config, key), jax.random.key(0))
+    shapes = jax.eval_shape(
+        lambda key: initial_variables.init(game, config, key), jax.random.key(0)
+    )
     return jax.tree.map_with_path(drawn, shapes), planes
 
 

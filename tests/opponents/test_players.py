@@ -7,7 +7,7 @@ import pytest
 from support.builders import random_games
 
 from azo.games import othello, tictactoe
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.opponents import players
 from azo.search import improvement
 
@@ -21,7 +21,7 @@ PLAYERS = ["random", "greedy", "rollouts:3", "policy:here", "network:here:3"]
 def trained(game=OTHELLO4):
     return players.NetworkPlayer(
         game=game,
-        variables=network.init(game, SMALL, jax.random.key(0)),
+        variables=initial_variables.init(game, SMALL, jax.random.key(0)),
         network_config=SMALL,
         search_config=improvement.SearchConfig(num_simulations=5),
     )

@@ -12,7 +12,7 @@ import azo
 from azo.games import game_config, registry, tictactoe
 from azo.learning import pretraining, supervised
 from azo.matches.tournament import rounds
-from azo.networks import network, network_config
+from azo.networks import initial_variables, network_config
 from azo.process import code_identity
 from azo.search import improvement
 
@@ -228,7 +228,7 @@ PROGRAMS = {
             config=azo.SearchConfig(num_simulations=2),
         ),
     ),
-    "init": ("planes", lambda: network.init(GAME, CONFIG, jax.random.key(0))),
+    "init": ("planes", lambda: initial_variables.init(GAME, CONFIG, jax.random.key(0))),
     "random_games": ("result", lambda: pretraining.random_games(GAME, jax.random.key(0), 4)),
     "replay": (
         "play",

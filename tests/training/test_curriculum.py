@@ -8,7 +8,7 @@ import pytest
 from support.builders import tiny_run
 
 from azo.matches import run_matches
-from azo.networks import network, network_files
+from azo.networks import initial_variables, network_files
 from azo.process import interruption
 from azo.training import config, curriculum, metrics, trainer
 
@@ -66,7 +66,7 @@ def test_phases_hand_on_their_networks_and_end_by_their_matches(tmp_path, scores
     assert learned["learner/policy_loss"] is not None  # there is something to hand on
     # The big one began with a fresh network, and was taught by the small one.
     key = jax.random.split(jax.random.key(0), 3)[0]
-    fresh = network.init(tiny_run.game(), config.of_phase(settings, 2).network, key)
+    fresh = initial_variables.init(tiny_run.game(), config.of_phase(settings, 2).network, key)
     kernel, expected = (x["params"]["policy_logits"]["kernel"] for x in (big, fresh))
     np.testing.assert_allclose(kernel, expected, atol=1e-6)
     state = trainer.train(config.of_phase(settings, 2), make_matches=run_matches.RunMatches)

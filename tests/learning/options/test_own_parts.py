@@ -14,7 +14,7 @@ import azo
 from azo.games import tictactoe
 from azo.learning import iteration, learner, placement, replay, targets, trajectories
 from azo.learning.options import interface, registry
-from azo.networks import network
+from azo.networks import initial_variables, network
 from azo.settings import import_paths
 from azo.training import config
 from examples import n_step, nnx_network, prioritised_replay
@@ -188,6 +188,6 @@ def test_a_file_does_not_decide_which_parts_run(setting, tmp_path, monkeypatch):
 def test_a_network_in_nnx_keeps_the_contract():
     azo.check_network(nnx_network.Network, GAME)
     settings = network.NetworkConfig(kind="examples.nnx_network:Network")
-    variables = network.init(GAME, settings, jax.random.key(0))
+    variables = initial_variables.init(GAME, settings, jax.random.key(0))
     optimiser = learner.make_optimiser(learner.LearnerConfig(), settings)
     assert learner.init(optimiser, variables).params["layers"]["hidden"]["kernel"].shape == (18, 64)

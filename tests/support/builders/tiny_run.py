@@ -9,7 +9,7 @@ import numpy as np
 import azo.learning.iteration
 from azo.games import registry
 from azo.learning import placement
-from azo.networks import network, network_files
+from azo.networks import initial_variables, network_files
 from azo.training import checkpoint, config, metrics
 
 TOWER = {
@@ -68,7 +68,9 @@ def game():
 def export(folder, **sections):
     """Saves the untrained network of the run, `sections` changed; returns its folder."""
     chosen = settings(**sections)
-    variables = network.init(registry.make(chosen.game), chosen.network, jax.random.key(0))
+    variables = initial_variables.init(
+        registry.make(chosen.game), chosen.network, jax.random.key(0)
+    )
     network_files.save(folder, variables, chosen)
     return folder
 
