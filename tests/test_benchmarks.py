@@ -115,7 +115,7 @@ def test_tables_replace_only_what_stands_between_the_lines_of_their_preset():
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )
-def test_reports_have_their_rows(module, flags, expected, monkeypatch, tmp_path):
+def test_each_benchmark_reports_its_rows(module, flags, expected, monkeypatch, tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny_run.toml())
     monkeypatch.chdir(tmp_path)
     settings = command_line.parse(settings_of(module), flags.split(), prog="benchmark")

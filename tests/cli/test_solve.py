@@ -60,7 +60,7 @@ def test_every_move_is_listed_best_first(run, tmp_path):
     )
 
 
-def test_other_scores_are_reported(run, tmp_path):
+def test_scores_that_differ_from_the_file_give_exit_code_1(run, tmp_path):
     path = tmp_path / "wrong.obf"
     path.write_text(f"{_START} X; B1:-8; A2:-10;\n{_START} X;\n")
     code, lines = run(path, "--every-move")
@@ -70,7 +70,7 @@ def test_other_scores_are_reported(run, tmp_path):
     assert lines[2].endswith("0 of 1 agree with the file")
 
 
-def test_reversed(run, small, tmp_path):
+def test_reversed_solves_for_fewer_discs(run, small, tmp_path):
     path = tmp_path / "reversed.csv.gz"
     path.write_bytes(gzip.compress(f"board,mover,score_mover\n{_START},X,-4\n".encode()))
     code, lines = run(path, "--reversed")
@@ -133,11 +133,14 @@ def test_lines_that_cannot_be_read_do_not_close_the_others(tmp_path, capsys):
     assert shown.err.endswith("; and 1 more\n")
 
 
-def test_too_many_empty_squares(run, small):
+def test_a_position_with_too_many_empty_squares_is_refused(small):
     assert _message(small, "--max-empties", "11") == (
         f"{small}:2: 12 empty squares, but --max-empties is 11; raise it, or leave such positions"
         " out with --skip-larger"
     )
+
+
+def test_positions_with_too_many_empty_squares_may_be_left_out(run, small):
     code, lines = run(small, "--max-empties", "11", "--skip-larger")
     assert code == 0
     assert lines == [f"{small}: 0 solved, 0 nodes in 0.00 s"]

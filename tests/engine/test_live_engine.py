@@ -85,18 +85,22 @@ def test_a_forced_pass_takes_no_search():
     assert live.think(Limits(20, is_analysis=True)).num_simulations == 20
 
 
-@pytest.mark.parametrize("is_reversed", [False, True])
-def test_the_end_is_exact(is_reversed):
-    """Scores of all moves are those of a plain minimax, and the line leads to the score."""
+def near_the_end(is_reversed):
+    """Returns an engine that solves the next position, of nine empty squares."""
     config = QUICK.model_copy(update={"solve_empties": 9, "probe_nodes": 0})
     live, rng = make(6, config, is_reversed=is_reversed), random.Random(5)
-    sign = -1 if is_reversed else 1
     while live.num_empties > 10 or len(live.legal_actions) < 3:
         live.new_game()
         random_game(live, rng, 22)
     searched = live.think()
     assert searched.source == "search"
     live.play(searched.action)
+    return live
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_an_analysis_near_the_end_has_the_scores_of_plain_minimax_best_first(is_reversed):
+    live, sign = near_the_end(is_reversed), -1 if is_reversed else 1
     boards = slow_minimax.boards_of([live.board.player], [live.board.opponent], 6)
     expected = slow_minimax.move_scores(boards, is_reversed=is_reversed)[0]
     report = live.think(Limits(10, is_analysis=True))
@@ -107,13 +111,25 @@ def test_the_end_is_exact(is_reversed):
         assert move.value == sign * np.sign(move.score)
     scores = [sign * move.score for move in report.moves]
     assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_move_near_the_end_is_that_of_the_analysis_and_no_estimate_is_better(is_reversed):
+    live = near_the_end(is_reversed)
+    report = live.think(Limits(10, is_analysis=True))
     quick = live.think()
     assert (quick.action, quick.score) == (report.action, report.score)
     estimated = [move for move in quick.moves if move.score is None and move.value is not None]
     assert estimated
-    for move in estimated:  # no better than the best move, and without discs
+    for move in estimated:
         assert move.discs is None
         assert move.value <= quick.value
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_the_line_of_a_solved_position_leads_to_its_score(is_reversed):
+    live = near_the_end(is_reversed)
+    report = live.think(Limits(10, is_analysis=True))
     is_black = live.board.is_black_to_move
     for action in report.line:
         live.play(action)

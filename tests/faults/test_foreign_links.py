@@ -82,7 +82,9 @@ RUN_FILES = {
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", traps.KINDS)
 @pytest.mark.parametrize("name", RUN_FILES)
-def test_train(begun, tmp_path, victims, capsys, name, kind):
+def test_a_resumed_run_follows_no_link_and_waits_for_no_fifo(
+    begun, tmp_path, victims, capsys, name, kind
+):
     run = shutil.copytree(begun / "run", tmp_path / "run")
     command = [*tiny_run.train(tmp_path), "--run.num-iterations", 3]
     attack(run / name, kind, victims, capsys, command, RUN_FILES[name])
@@ -90,14 +92,14 @@ def test_train(begun, tmp_path, victims, capsys, name, kind):
 
 @pytest.mark.parametrize("kind", traps.LINKS)
 @pytest.mark.parametrize("name", ["metrics.jsonl", "checkpoints", "tensorboard"])
-def test_train_in_a_folder_that_has_only_a_link(tmp_path, victims, capsys, name, kind):
+def test_a_new_run_refuses_a_folder_that_has_only_a_link(tmp_path, victims, capsys, name, kind):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoints").mkdir()
     attack(tmp_path / "run" / name, kind, victims, capsys, tiny_run.train(tmp_path))
 
 
 @pytest.mark.parametrize("kind", traps.KINDS)
-def test_train_with_damaged_lines(begun, tmp_path, victims, capsys, kind):
+def test_damaged_lines_of_metrics_are_moved_through_no_link(begun, tmp_path, victims, capsys, kind):
     run = shutil.copytree(begun / "run", tmp_path / "run")
     path = run / "metrics.jsonl"
     path.write_bytes(b"garbage\n" + path.read_bytes())
@@ -110,7 +112,9 @@ def test_train_with_damaged_lines(begun, tmp_path, victims, capsys, kind):
 
 @pytest.mark.parametrize("kind", traps.KINDS)
 @pytest.mark.parametrize("name", ["games.jsonl", "players.jsonl", "games.txt", "engines.log"])
-def test_tournament(begun, tmp_path, victims, capsys, name, kind):
+def test_a_resumed_tournament_follows_no_link_and_waits_for_no_fifo(
+    begun, tmp_path, victims, capsys, name, kind
+):
     shutil.copytree(begun / "games", tmp_path / "games")
     command = ["tournament", begun / "cup.toml", "--folder", tmp_path / "games"]
     safe = REPLACED if name == "games.txt" else ()
@@ -118,7 +122,7 @@ def test_tournament(begun, tmp_path, victims, capsys, name, kind):
 
 
 @pytest.mark.parametrize("kind", [*traps.LINKS, traps.hard_link])
-def test_the_log_of_engines(tmp_path, victims, kind):
+def test_the_log_of_engines_is_written_through_no_link(tmp_path, victims, kind):
     kind(tmp_path / "engines.log", victims)
     log = tournament_runner._Log(tmp_path / "engines.log", delay=True, encoding="utf-8")
     with pytest.raises(ValueError, match=r"engines\.log: cannot write here \("):
@@ -128,7 +132,9 @@ def test_the_log_of_engines(tmp_path, victims, kind):
 
 @pytest.mark.parametrize("kind", traps.KINDS)
 @pytest.mark.parametrize("name", ["report", "report/index.html"])
-def test_report(begun, tmp_path, victims, capsys, name, kind):
+def test_a_report_replaces_hard_links_and_refuses_other_traps(
+    begun, tmp_path, victims, capsys, name, kind
+):
     run = shutil.copytree(begun / "run", tmp_path / "run")
     (run / "report").mkdir()
     safe = (traps.folder,) if name == "report" else REPLACED
@@ -137,14 +143,16 @@ def test_report(begun, tmp_path, victims, capsys, name, kind):
 
 @pytest.mark.parametrize("kind", traps.KINDS)
 @pytest.mark.parametrize("name", ["index.html", "icon.svg", "worker.js"])
-def test_page_to_practise(tmp_path, victims, capsys, name, kind):
+def test_an_exported_page_replaces_hard_links_and_refuses_other_traps(
+    tmp_path, victims, capsys, name, kind
+):
     (tmp_path / "page").mkdir()
     command = ["web", "--export", tmp_path / "page"]
     attack(tmp_path / "page" / name, kind, victims, capsys, command, REPLACED)
 
 
 @pytest.mark.parametrize("kind", traps.KINDS)
-def test_games_that_are_shown(tmp_path, victims, kind):
+def test_shown_games_are_read_and_written_through_no_link(tmp_path, victims, kind):
     kind(tmp_path / shown_games.FILE, victims)
     assert shown_games.read(tmp_path).boards == ()
     game = othello.Othello(4)
@@ -154,28 +162,39 @@ def test_games_that_are_shown(tmp_path, victims, kind):
     assert bool(shown_games.read(tmp_path).boards) == (kind is traps.hard_link)
 
 
-@pytest.mark.parametrize("kind", traps.KINDS)
-def test_kept_generations(begun, tmp_path, victims, kind):
+@pytest.mark.parametrize("kind", traps.LINKS)
+def test_matches_of_a_run_refuse_a_link_in_place_of_kept_generations(tmp_path, victims, kind):
     kind(tmp_path / run_matches.GENERATIONS, victims)
     settings = tiny_run.settings(run={"folder": str(tmp_path)})
+    message = refusals.message_of(run_matches.RunMatches, settings, tiny_run.game())
+    assert "is a symbolic link" in message
+    victims.assert_untouched()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in traps.KINDS if kind is not traps.folder])
+def test_a_generation_is_saved_through_no_link(begun, tmp_path, victims, kind):
+    kind(tmp_path / run_matches.GENERATIONS, victims)
     variables, _ = network_files.load(begun / "run")
+    settings = tiny_run.settings(run={"folder": str(tmp_path)})
     place = tmp_path / run_matches.GENERATIONS / "5"
-    if kind in traps.LINKS:
-        assert "is a symbolic link" in refusals.message_of(
-            run_matches.RunMatches, settings, tiny_run.game()
-        )
-    if kind is not traps.folder:
-        for act in (files.remove_folder, network_files.save):
-            more = (tmp_path,) if act is files.remove_folder else (variables, settings)
-            named = {} if act is files.remove_folder else {"inside": tmp_path}
-            if act is network_files.save or kind in traps.LINKS:
-                assert str(place) in refusals.message_of(act, place, *more, **named)
+    message = refusals.message_of(network_files.save, place, variables, settings, inside=tmp_path)
+    assert str(place) in message
+    victims.assert_untouched()
+
+
+@pytest.mark.parametrize("kind", traps.LINKS)
+def test_a_generation_is_removed_through_no_link(tmp_path, victims, kind):
+    kind(tmp_path / run_matches.GENERATIONS, victims)
+    place = tmp_path / run_matches.GENERATIONS / "5"
+    assert str(place) in refusals.message_of(files.remove_folder, place, tmp_path)
     victims.assert_untouched()
 
 
 @pytest.mark.parametrize("name", [".new", ".old", "best"])
 @pytest.mark.parametrize("kind", traps.LINKS)
-def test_the_best_network_of_supervised_training(begun, tmp_path, victims, name, kind):
+def test_supervised_training_saves_its_best_network_through_no_link(
+    begun, tmp_path, victims, name, kind
+):
     kind(tmp_path / name, victims)
     variables, _ = network_files.load(begun / "run")
     settings = supervised_data.SuperviseConfig(
@@ -190,7 +209,7 @@ def test_the_best_network_of_supervised_training(begun, tmp_path, victims, name,
 
 
 @pytest.mark.parametrize("kind", [*traps.KINDS, None])
-def test_an_export_beside_leftovers_of_a_process_of_the_same_number(
+def test_an_export_leaves_leftovers_of_a_process_of_the_same_number(
     begun, tmp_path, victims, capsys, kind
 ):
     leftover = tmp_path / f".net.{os.getpid()}.tmp"
@@ -203,7 +222,7 @@ def test_an_export_beside_leftovers_of_a_process_of_the_same_number(
     assert os.path.lexists(leftover) == (kind is not None)
 
 
-def test_an_export_through_a_link_that_the_user_named(begun, tmp_path):
+def test_an_export_follows_a_link_that_the_user_named(begun, tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "net").symlink_to("there")
     assert commands.run("export", begun / "run", tmp_path / "net") == 0

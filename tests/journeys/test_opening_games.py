@@ -74,7 +74,7 @@ def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(open_p
     assert _players(visit)[0] == "You"
 
 
-def test_files_of_other_kinds_open_or_say_why_not(open_page, port):
+def test_sgf_and_pgn_files_open_and_other_files_say_why_not(open_page, port):
     visit = open_page(port)
     sgf = "(;GM[2]SZ[8]PB[Müller]PW[bob];B[f5];W[d6];B[a1];W[c3])"
     _drop(visit, {"game.sgf": sgf.encode("latin-1")})

@@ -81,7 +81,7 @@ def test_learning_waits_for_enough_positions():
 @pytest.mark.slow
 @needs_devices
 @pytest.mark.parametrize("num_devices", [1, 8])
-def test_counters_and_metrics_cover_all_devices(num_devices):
+def test_games_plies_and_evaluations_are_counted_over_all_devices(num_devices):
     state, all_metrics = run(5, num_devices)
     assert int(state.iteration) == 5
     assert int(state.num_games) == sum(int(m.selfplay.num_games) for m in all_metrics) > 8

@@ -107,7 +107,7 @@ def test_a_broken_promise_is_named(broken):
         azo.check_network(MUTANTS[broken], azo.TicTacToe())
 
 
-def test_other_classes_are_refused():
+def test_a_class_that_is_no_network_is_refused():
     config = network.NetworkConfig(kind="flax.linen:Dense")
     with pytest.raises(ValueError, match=r"network\.kind: .*Dense.* is no subclass of azo.Network"):
         azo.check_network(config, azo.TicTacToe())

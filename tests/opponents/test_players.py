@@ -60,7 +60,7 @@ def test_every_player_plays_legal_moves(game, text):
         assert legal[np.arange(16), action].all()
 
 
-def test_names_give_players():
+def test_a_players_name_gives_its_kind_network_and_simulations():
     parse = functools.partial(players.parse, game=OTHELLO4)
     for name in ("random", "greedy"):
         assert parse(name) == players.BaselinePlayer(name, OTHELLO4)

@@ -13,7 +13,7 @@ from support.drivers import commands
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "protocols.md"
 
 
-def test_the_session_of_the_page():
+def test_the_session_in_the_documentation_gives_the_answers_shown():
     section = PAGE.read_text().partition("\n## JSON\n")[2]
     queries, shown = re.findall("```\n(.*?)```", section, re.DOTALL)[:2]
     done = subprocess.run(

@@ -20,7 +20,7 @@ def game_text(moves, **properties):
     return ggf.to_text(ggf.GgfGame(8, ggf.usual_start(GAME), tuple(moves), **properties))
 
 
-def test_the_published_session():
+def test_the_published_session_gets_the_answers_of_the_protocol():
     [d6] = actions("d6")
     engine = ScriptedEngine(GAME, {8: {"best": d6, "value": -1 / 64}})
     session = NBoardSession(engine)

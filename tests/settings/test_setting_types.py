@@ -38,7 +38,7 @@ def user_folder(tmp_path, monkeypatch):
         ),
     ],
 )
-def test_what_is_not_there_is_named(path, message):
+def test_a_module_or_name_that_is_not_there_is_named(path, message):
     assert refusals.message_of(import_paths.load, "network.kind", path) == message
     found = import_paths.load("network.kind", "my_parts:Net")
     assert (found.__module__, found.__name__) == ("my_parts", "Net")
@@ -47,7 +47,7 @@ def test_what_is_not_there_is_named(path, message):
 
 
 @pytest.mark.parametrize("text", ["tower", "nets.Net", "nets:", ":Net", "a/b.py:Net", "nets:Net()"])
-def test_other_texts_are_refused(text):
+def test_a_text_that_is_neither_a_choice_nor_an_import_path_is_refused(text):
     kind = Annotated[str, setting_types.known_or_import_path("residual", "patterns")]
     adapter = pydantic.TypeAdapter(kind)
     assert adapter.validate_python("patterns") == "patterns"

@@ -75,7 +75,7 @@ def test_scores_results_and_early_ends_are_those_of_plain_minimax(size, is_rever
     assert num_won > 10
 
 
-def test_the_first_ffo_positions(data_folder):
+def test_the_first_ffo_positions_have_the_published_scores_and_moves(data_folder):
     solver, path = endgame.Solver(), data_folder / "endgame" / "ffo.obf"
     for problem in obf.parse_lines(path.read_text().splitlines()[:19], path.name):
         solution = solver.solve(problem.board.player, problem.board.opponent)
