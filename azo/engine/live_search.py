@@ -12,7 +12,6 @@ from azo.engine.engine_settings import EngineConfig, Limits
 from azo.engine.search_report import MoveReport, SearchReport
 from azo.games import notation, variant
 from azo.games.host import host_rules, live_game
-from azo.search import settings
 from azo.solver.host import last_squares
 
 MAX_NODES = 2_000_000  # about 300 MB
@@ -354,7 +353,7 @@ class LiveSearch:
             children = children[children >= 0]
             counts = nodes["visits"][children]
             is_proven = nodes["lower"][children] == nodes["upper"][children]
-            is_sure = (counts > 0) & (counts >= settings.MUCH_VISITED * counts.max(initial=0))
+            is_sure = (counts > 0) & (counts >= search_report.MUCH_VISITED * counts.max(initial=0))
             sure = children[is_sure | is_proven]
             if len(sure):
                 utility = max(-self._backed_up(int(child), least_visits) for child in sure)

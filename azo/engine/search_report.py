@@ -12,11 +12,12 @@ from typing import Any, Literal, TypeVar
 
 from azo.games import notation
 from azo.games.host.live_game import LiveGame
-from azo.search import settings
 from azo.solver.host.endgame import Solution
 
 Source = Literal["search", "exact", "book", "forced", "people"]
 
+MUCH_VISITED = 0.1
+"""Scores of moves with at least this share of the visits of the most visited move are trusted."""
 # Standard deviation of the error of the engine's score on 8x8, which makes a result likely.
 _SCORE_DEVIATION = 3.0
 
@@ -126,7 +127,7 @@ def by_discs(
         return -math.inf if move.discs is None else sign * move.discs
 
     if best is None or best.discs is None:
-        least = max(settings.MUCH_VISITED * max(move.visits for move in moves), 1)
+        least = max(MUCH_VISITED * max(move.visits for move in moves), 1)
         candidates = [move for move in moves if move.is_proven or move.visits >= least]
         best = max(candidates, key=worth, default=moves[0])
 

@@ -13,7 +13,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pydantic
@@ -21,7 +21,6 @@ import pydantic
 from azo.games import game_config, plurals
 from azo.networks import network_config
 from azo.networks.origin import Origin
-from azo.search.settings import SearchConfig
 from azo.settings import validation
 from azo.storage import files
 
@@ -45,23 +44,22 @@ Expected = dict[str, tuple[tuple[int, ...], Any]]
 
 
 class NetworkSettings(pydantic.BaseModel, frozen=True):
-    """The settings of a run that describe its network and its search; the others are only kept."""
+    """The settings of a run that describe its network; the others are only kept."""
 
     game: game_config.GameConfig
     network: network_config.NetworkConfig
-    search: SearchConfig = SearchConfig()
     origin: Origin | None = None
     """What the network learned from; None if its run has no record."""
     others: dict[str, Any] = {}
     """All other sections, as the file has them."""
 
     @classmethod
-    def from_run(cls, settings: pydantic.BaseModel) -> "NetworkSettings":
+    def from_run(cls, settings: pydantic.BaseModel) -> Self:
         """Returns the settings of a network from all settings of its run."""
         return cls.from_tree(settings.model_dump(mode="json"), None)
 
     @classmethod
-    def from_tree(cls, tree: Any, place: str | None) -> "NetworkSettings":
+    def from_tree(cls, tree: Any, place: str | None) -> Self:
         """Returns settings from nested dictionaries; messages name the file `place`.
 
         Settings of other versions in the sections that are read are ignored. One that is missing

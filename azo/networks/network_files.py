@@ -17,8 +17,15 @@ from azo.games import game_config, protocol, registry
 from azo.networks import checkpoint_folder, exported_network, network, origin
 from azo.process import program_cache
 from azo.search import evaluations
+from azo.search.settings import SearchConfig
 from azo.settings import import_paths, shipped_files
 from azo.storage import files
+
+
+class TrainedSettings(exported_network.NetworkSettings, frozen=True):
+    """The settings of a network, and those of the search that its players use."""
+
+    search: SearchConfig = SearchConfig()
 
 
 def save(
@@ -47,7 +54,7 @@ def save(
 
 def load(
     folder: pathlib.Path, game: protocol.Game | None = None, *, is_latest: bool = False
-) -> tuple[network.Variables, exported_network.NetworkSettings]:
+) -> tuple[network.Variables, TrainedSettings]:
     """Returns a network, on the default device, and the settings that it was trained with.
 
     The folder is an exported network's, a run's or a checkpoint's. Of a run it is the network of
@@ -72,7 +79,7 @@ class TrainedNetwork:
     game: protocol.Game  # the game that it was trained for
     evaluate: evaluations.Evaluate  # compiled: (key, positions [B]) to an Evaluation
     variables: network.Variables  # on the default device, as flax stores them
-    settings: exported_network.NetworkSettings  # `game`, `network`, `search`, `origin`, ...
+    settings: TrainedSettings  # `game`, `network`, `search`, `origin`, ...
 
     def __repr__(self) -> str:
         number = sum(x.size for x in jax.tree.leaves(self.variables))
@@ -118,7 +125,7 @@ def load_network(
     return TrainedNetwork(game, jax.jit(evaluate), variables, settings)
 
 
-def load_settings(folder: pathlib.Path) -> exported_network.NetworkSettings:
+def load_settings(folder: pathlib.Path) -> TrainedSettings:
     """Returns the settings that `load` would, without reading the network."""
     return _find(folder)[1]
 
@@ -150,7 +157,7 @@ def origin_from(
 
 def load_setting(
     name: str, folder: str | pathlib.Path | None, game: protocol.Game
-) -> tuple[network.Variables, exported_network.NetworkSettings] | None:
+) -> tuple[network.Variables, TrainedSettings] | None:
     """Returns the network that a setting names by its folder, None without one."""
     if folder is None:
         return None
@@ -167,9 +174,7 @@ def game_of(player: str) -> game_config.GameConfig | None:
     return None
 
 
-def _find(
-    folder: pathlib.Path, is_latest: bool = False
-) -> tuple[pathlib.Path, exported_network.NetworkSettings]:
+def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, TrainedSettings]:
     """Returns the folder with the files of a network, and its settings."""
     folder = shipped_files.find_network(folder)
     if not folder.is_dir():
@@ -194,4 +199,4 @@ def _find(
         folder = checkpoint_folder.folder_of(folder, sound)
     text, place = exported_network.settings_text(folder), str(folder / exported_network.SETTINGS)
     tree = files.parse_json(text, place)
-    return folder, exported_network.NetworkSettings.from_tree(tree, place)
+    return folder, TrainedSettings.from_tree(tree, place)

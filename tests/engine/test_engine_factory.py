@@ -1,6 +1,9 @@
 """Engines from files: shipped networks, and networks that do not fit."""
 
+import json
+import pathlib
 import random
+import shutil
 
 import pytest
 from support.builders import tiny_run
@@ -10,7 +13,9 @@ from azo.engine import engine_factory, opening_book
 from azo.engine.engine_settings import Limits
 from azo.games import notation, othello
 from azo.games.host import live_game
+from azo.networks import exported_network, network_files
 from azo.settings import shipped_files
+from azo.storage import files
 
 
 def test_the_network_for_8x8_beats_random_play():
@@ -41,6 +46,20 @@ def test_a_book_is_used(tmp_path, monkeypatch):
     opening.save(path)
     engine = engine_factory.make_engine(engine_factory.PlayConfig(book=path))
     assert engine.think().source == "book"
+
+
+def test_a_pattern_network_plays_whatever_search_it_was_trained_with(tmp_path):
+    folder = tmp_path / "net"
+    shutil.copytree(shipped_files.find_network(pathlib.Path("zero-fast6")), folder)
+    path = folder / exported_network.SETTINGS
+    settings = json.loads(path.read_text())
+    settings["search"]["algorithm"] = "their_rules:Rule"
+    path.write_text(json.dumps(settings))
+    (folder / files.CHECKSUMS).unlink()
+    files.write_checksums(folder)
+    assert engine_factory.load_engine(folder, num_simulations=4).think().source == "search"
+    with pytest.raises(ValueError, match="give --allow-import their_rules:Rule"):
+        network_files.load_settings(folder)
 
 
 def test_a_network_of_another_game_is_an_error(tmp_path):

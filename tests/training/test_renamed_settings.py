@@ -7,7 +7,7 @@ import pytest
 from support.builders import tiny_run
 
 from azo.cli import train
-from azo.networks import exported_network
+from azo.networks import network_files
 from azo.search import settings as search_settings
 from azo.settings import setting_types, typed_settings, validation
 from azo.training import config
@@ -113,13 +113,13 @@ def test_a_setting_that_an_earlier_version_did_not_write_has_the_default_of_that
 def test_a_network_of_an_earlier_version_keeps_its_shape_and_search():
     tree = json.loads(config.to_json(tiny_run.settings()))
     del tree["network"]["kind"], tree["network"]["patterns"], tree["search"]["num_simulations"]
-    read = exported_network.NetworkSettings.from_tree(tree, "settings.json")
+    read = network_files.TrainedSettings.from_tree(tree, "settings.json")
     assert read.network.kind == "residual"
     assert not read.network.patterns.has_move_counts
     assert read.search.num_simulations == FORMER_DEFAULTS["search.num_simulations"]
     del tree["network"]
     with pytest.raises(ValueError, match=r"^settings.json: network is missing"):
-        exported_network.NetworkSettings.from_tree(tree, "settings.json")
+        network_files.TrainedSettings.from_tree(tree, "settings.json")
 
 
 def test_what_a_former_file_says_wins_over_former_defaults():
