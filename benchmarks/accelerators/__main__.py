@@ -188,9 +188,11 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
                 f" {', '.join(map(str, x['solver_kernels'])) or '-'} |"
             )
     lines = [
-        f"One simulation of {NUM_GAMES:,} games, {NUM_SIMULATIONS} simulations, Gumbel. Kernels and"
-        " bytes are compiled; cycles are estimated by the compiler. A level is one turn of a loop"
-        " whose turns the data decide; on CUDA the host reads its condition.",
+        f"One simulation of a Gumbel search with {NUM_SIMULATIONS} simulations per move, for"
+        f" {NUM_GAMES:,} games. Kernels and bytes are compiled; cycles are estimated by the compiler."
+        " A level is one turn of a loop whose number of turns depends on the data; on CUDA, the host"
+        " reads its condition. A dash means that the program has no such loop, or that the compiler"
+        " states no cycles. A program with several such loops has one number for each.",
         "",
         "| target | search, network | kernels of the network | other kernels | kernels per level |"
         " host reads besides levels | MiB moved | cycles of the network | other cycles |"
@@ -198,9 +200,10 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         *searches,
         "",
-        f"Simulations per second, calculated: launches {cost.LAUNCH_SECONDS * 1e6:g} us, host reads"
-        f" {cost.HOST_READ_SECONDS * 1e6:g} us, {cost.NUM_LEVELS} levels, published bandwidth and"
-        " peak; on a TPU the compiler's cycles at the published clock.",
+        "Simulations per second, calculated. On a GPU, a launch is assumed to take"
+        f" {cost.LAUNCH_SECONDS * 1e6:g} us and a read by the host {cost.HOST_READ_SECONDS * 1e6:g}"
+        f" us; bandwidth and peak are the published ones. A path has {cost.NUM_LEVELS} levels. On a"
+        " TPU, the compiler's cycles are divided by the published clock rate.",
         "",
         "| target | search, network | games | simulations per second | share of the network |",
         "| --- | --- | ---: | ---: | ---: |",
