@@ -1,6 +1,6 @@
-"""Records: what a run took, and the Elo of its network on the fixed ladder.
+"""Records: the cost of a run, and the Elo of its network on the fixed ladder.
 
-A file of records has one line per record, and `page` makes a table of them. All figures come from
+A file of records has one line per record, and `page` makes a table of them. All numbers come from
 the folder of the run and from its matches.
 """
 
@@ -22,11 +22,11 @@ from azo.training import checkpoint, config, metrics
 _HEADER = """\
 # Leaderboard
 
-What a run took, and the Elo of its last network on the fixed ladder, newest first. Hours are
-processor time of the iterations. 95 % intervals are in brackets. A player with a number of
-simulations has the search of self-play without noise. A player with a time per move is the engine
-of `azo gtp`, which also solves endgames. `python -m scripts.leaderboard RUN --records FILE --page
-FILE` adds a record.
+Each row gives the cost of a run, and the Elo of its last network on the fixed ladder with a 95 %
+interval, newest first. Hours are processor time of the iterations. In the columns with a number of
+simulations, the network plays with the search of self-play, without noise. In the column with a
+time per move, the engine of `azo gtp` plays, which also solves endgames.
+`python -m scripts.leaderboard RUN --records FILE --page FILE` adds a record.
 """
 # Settings that do not change what a run learns.
 _FREE = {"minutes", "evaluation", "ratings", "run", "curriculum", "origin"}
@@ -37,7 +37,7 @@ _Counts = tuple[int, int, int]  # games won, drawn and lost
 
 
 class Cost(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """What the iterations of a run took until a checkpoint."""
+    """The cost of a run's iterations until a checkpoint."""
 
     iteration: setting_types.Count
     processor_minutes: setting_types.NonNegativeFloat
