@@ -64,7 +64,7 @@ class DrillConfig(engine_factory.NetworkChoice):
     play: Literal["black", "white"] = "black"
     """The side that plays by the book."""
     rating: Annotated[int, pydantic.Field(ge=1400, le=2400)] = 1800
-    """Rating of the people whose moves the other side plays."""
+    """Rating of the human players whose moves the other side plays."""
 
 
 def main(argv: Sequence[str]) -> int:

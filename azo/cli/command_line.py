@@ -34,9 +34,9 @@ _OURS = {_PACKAGE, _PACKAGE.parent / "scripts"}  # in a clone, programs beside t
 _HELP_ALL = "--help-all"
 _ALLOW_IMPORT = "--allow-import"
 _HELP_OF_ALLOW_IMPORT = (
-    "--allow-import MODULE:NAME allows a file, such as the settings of a network, to name this code"
-    " of a\ngame or network. The code is then run. Repeat the flag to allow more code."
-    " docs/reliability.md\nsays what is safe to open."
+    "--allow-import MODULE:NAME allows files, such as the settings of a network, to import a game or"
+    "\nnetwork by this name, which runs the module. The flag can be repeated. docs/reliability.md"
+    " says\nwhat is safe to open."
 )
 _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
@@ -111,6 +111,7 @@ def parse(
         if has_page:
             print(help_page.text(kind, names, default or kind.model_construct(), prog))
             raise SystemExit(0)
+        help_page.describe(kind)
 
     # Without flags there is nothing to read, and tyro would take 0.05 s.
     if not argv and not any(field.is_required() for field in kind.model_fields.values()):

@@ -54,6 +54,15 @@ def text(kind: type[pydantic.BaseModel], flags: dict[str, str], settings: Any, p
     return "\n".join([*lines, "", f"{prog} --help-all explains all {len(fields)} settings."])
 
 
+def describe(kind: type[pydantic.BaseModel]) -> None:
+    """Gives all settings their explanation as one line; tyro would keep the lines of the source."""
+    for name, field in kind.model_fields.items():
+        section = setting_types.section_of(field)
+        if section is not None:
+            describe(section)
+        field.description = _documented(kind, name) or None
+
+
 def _positional(name: str, field: pydantic.fields.FieldInfo) -> str:
     """Returns a setting without a flag as a usage shows it; nothing for others."""
     if tyro.conf.Positional not in field.metadata:
@@ -77,9 +86,12 @@ def _explanation(kind: type[pydantic.BaseModel], name: str) -> str:
         section = setting_types.section_of(field)
         assert section is not None
         return _explanation(section, rest)
-    documented = (texts[own] for base in kind.__mro__ if own in (texts := _texts(base)))
     choices = ", ".join(map(str, _choices(field.annotation)))
-    return f"{next(documented, '')} ({choices})" if choices else next(documented, "")
+    return f"{_documented(kind, own)} ({choices})" if choices else _documented(kind, own)
+
+
+def _documented(kind: type[pydantic.BaseModel], name: str) -> str:
+    return next((texts[name] for base in kind.__mro__ if name in (texts := _texts(base))), "")
 
 
 def _choices(annotation: Any) -> list[Any]:

@@ -3,13 +3,15 @@
     azo supervise games.wtb --folder runs/supervised
 
 FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`), GGF, SGF, PGN, JSON or transcripts, one per
-line, each also compressed (`.gz`, `.bz2`, `.xz`); a folder stands for its WTHOR files. Games that
-cannot be used are skipped, and one line per file lists them. The archive WTHOR has solved each game
-at 24 empty squares: positions up to there get that exact score, later ones the score of the game.
-`--source random` and `--source search` generate games instead, as the 6x6 project does to pretrain
-first its value, then its policy. With `--source runs` FILES are folders of runs: the network learns
-from all positions in the replays of their checkpoints. Game, search, network and rates are those of
-the first run by default. `--config FILE` reads settings from a TOML file, and flags override it.
+line, each also compressed (`.gz`, `.bz2`, `.xz`); a folder means all WTHOR files in it. Games that
+cannot be used are skipped, and one line per file lists them. WTHOR has the exact score of each game
+at 24 empty squares: earlier positions get this score as their target, later positions get the final
+score of the game. `--config FILE` reads settings from a TOML file, and flags override it.
+
+`--source random` generates random games, from which the network learns only the value. `--source
+search` plays games with a search, from which it then learns the policy. `--source runs` reads the
+positions in the replays of runs: FILES are the folders of these runs. Game, search, network and
+rates are then by default those of the first run.
 
 After every evaluation the best network so far is in FOLDER/best, for play and for `--start`, and
 the metrics are in FOLDER/metrics.jsonl. Ctrl-C ends training after the current steps.

@@ -8,10 +8,10 @@ it. Without it, the settings are those of `azo8`, or of `azo8-gpu` on a GPU or T
 game of `--game.name`. Ctrl-C, SIGTERM and SIGHUP end the run after the current iteration, save it
 and give exit code 0; the same command resumes it.
 
-`--distributed` trains with several processes, on one host or more. JAX finds them under Slurm, Open
-MPI and Kubernetes and on TPU pods; elsewhere `--distributed.coordinator HOST:PORT` of process 0,
-`--distributed.num-processes` and `--distributed.process-id` name them, and they wait for one
-another for `--distributed.join-seconds`: docs/distributed.md.
+`--distributed` trains with several processes, on one or several hosts. Under Slurm, Open MPI and
+Kubernetes and on TPU pods, JAX finds the processes. Elsewhere, give each process the address of
+process 0 (`--distributed.coordinator HOST:PORT`), `--distributed.num-processes` and its own
+`--distributed.process-id`. docs/distributed.md has examples.
 """
 
 import contextlib

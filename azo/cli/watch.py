@@ -28,7 +28,7 @@ class WatchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 8001
     """Port to listen on; 0 takes a free one."""
     names: tuple[str, ...] = ()
-    """Host names under which the page may be opened, besides localhost and addresses."""
+    """Host names under which the page may be opened, besides localhost and IP addresses."""
     open: bool = False
     """Open the page in a browser."""
 

@@ -30,7 +30,7 @@ class WebConfig(engine_factory.PlayConfig):
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 8000
     """Port to listen on; 0 takes a free one."""
     names: tuple[str, ...] = ()
-    """Host names under which the page may be opened, besides localhost and addresses."""
+    """Host names under which the page may be opened, besides localhost and IP addresses."""
     open: bool = False
     """Open the page in a browser."""
     export: pathlib.Path | None = None

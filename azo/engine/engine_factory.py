@@ -27,7 +27,7 @@ class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of a run, of a checkpoint or of an exported network, or the name of a network that
     comes with azo, such as zero-conv. By default the strongest network that comes with azo for the
-    board. Of a run, the checkpoint with the best score in a match is used, not the latest one."""
+    board. For a run, the checkpoint with the best score in a match is used, not the latest one."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
     """Without --network: rows and columns of the board."""
     reversed: bool = False
@@ -67,7 +67,7 @@ class PlayConfig(NetworkChoice):
 
     level: engine_settings.Level = engine_settings.NUM_LEVELS
     """Playing strength: 1 (beginner) to 20 (the engine settings), in steps of about 100 Elo; or
-    human:1400 to human:2400, which moves like people with that rating, learned from their games."""
+    human:1400 to human:2400, which moves like human players with that rating."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=20_000)
     """How the engine searches for moves."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
@@ -119,7 +119,7 @@ def load_engine(
       size: without a network, rows of the board.
       is_reversed: without a network, fewer discs win.
       level: playing strength from 1 (beginner) to 20 (the settings), or a human level such as
-        "human:1800", which moves like people with that rating.
+        "human:1800", which moves like human players with that rating.
       book: file of an opening book that `azo book` wrote.
       seed: of random choices, in the book and at low levels.
       allow_imports: import paths that the files of the network may name, see `azo.load_network`.

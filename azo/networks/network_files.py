@@ -105,9 +105,9 @@ def load_network(
 
     Args:
       folder: of a run, of a checkpoint or of an exported network; or the name of a network that
-        comes with azo. Of a run, the checkpoint with the best score in a match is taken, or the
+        comes with azo. For a run, the checkpoint with the best score in a match is taken, or the
         latest one if there was no match.
-      is_latest: of a run, take the latest checkpoint. Any other one is given by its folder,
+      is_latest: for a run, take the latest checkpoint. Any other one is given by its folder,
         `runs/azo8/checkpoints/ITERATION`.
       symmetry: evaluate a position unchanged, under a random symmetry of the board, or averaged
         over all symmetries, which takes 8 times as long.

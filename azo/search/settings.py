@@ -65,8 +65,8 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     backend: Literal["azo", "mctx"] = setting_types.in_schedule("azo")
     """azo's own search, or DeepMind's mctx, the slower reference; see `mctx_backend`."""
     kernels: Literal["auto", "on", "off"] = setting_types.in_schedule("auto")
-    """On NVIDIA GPUs, grow the trees by azo's own kernels (on), or by XLA's loops (off); auto: by
-    the kernels in runs, if a check at the start agrees."""
+    """On NVIDIA GPUs, grow the trees with azo's own kernels (on) or with XLA's loops (off). With
+    auto, a run uses the kernels if a check at its start finds equal results."""
     num_simulations: setting_types.Simulations = setting_types.in_schedule(16, is_common=True)
     """Network evaluations per move, after that of the root."""
     leaves_per_step: setting_types.Simulations = setting_types.in_schedule(1)

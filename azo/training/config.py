@@ -67,7 +67,7 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     max_evaluations: setting_types.LargeInt | None = setting_types.on_resume(None)
     """The run ends after this many network evaluations in self-play and gates."""
     max_processor_seconds: setting_types.PositiveFloat | None = setting_types.on_resume(None)
-    """The run ends after this much processor time of the host, in seconds, in iterations."""
+    """The run ends when its iterations have taken this many seconds of processor time on the host."""
     start_from: pathlib.Path | None = setting_types.never(None, is_common=True)
     """Folder of a run or network whose weights the run starts from. From a network for another size
     of the Othello board, only the layers that fit are taken."""
@@ -113,8 +113,8 @@ class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_points: setting_types.NonNegativeInt = setting_types.on_resume(0, is_common=True)
     """Number of ratings, at equal intervals over the run; 0: none."""
     num_games: setting_types.PairedGames = setting_types.on_resume(256)
-    """Largest number of games against each opponent; a rating has about two. Fewer are played if
-    all ratings would take more than a tenth of the time. Each opening is played twice, with both
+    """Largest number of games against each opponent; a rating usually has two opponents. Fewer
+    games are played if all ratings would take more than a tenth of the time. Each opening is played twice, with both
     colours."""
     num_simulations: setting_types.Simulations = setting_types.on_resume(100)
     """Simulations per move of the network."""
@@ -144,8 +144,8 @@ class Config(azo.learning.run_state.RecipeConfig):
     minutes: Annotated[float, pydantic.Field(ge=2, le=6000)] | None = setting_types.on_resume(
         None, is_common=True
     )
-    """Length of the run in minutes, including matches and compilation, which counts for at most a
-    quarter of it. Learning rate and ratings are scaled to it."""
+    """Length of the run in minutes, including matches, and compilation up to a quarter of it. The
+    schedules of the learning rate and of the ratings are scaled to this length."""
     game: game_config.GameConfig = game_config.GameConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     ratings: RatingsConfig = RatingsConfig()

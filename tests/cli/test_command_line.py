@@ -81,6 +81,11 @@ def test_the_help_of_everything_shows_every_setting_with_its_default(capsys, tmp
             assert f"--{name.replace('_', '-')}" in shown
 
 
+def test_the_help_of_everything_breaks_lines_at_the_width_of_the_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # in the source this explanation has two lines
+    assert "compilation up to a quarter of it. The schedules" in _help(capsys, "--help-all")
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_help_is_a_page_of_what_people_set_with_the_defaults_of_the_recipe(
     width, capsys, monkeypatch
