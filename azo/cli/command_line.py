@@ -34,9 +34,9 @@ _OURS = {_PACKAGE, _PACKAGE.parent / "scripts"}  # in a clone, programs beside t
 _HELP_ALL = "--help-all"
 _ALLOW_IMPORT = "--allow-import"
 _HELP_OF_ALLOW_IMPORT = (
-    "--allow-import MODULE:NAME allows files, such as the settings of a network, to import a game or"
-    "\nnetwork by this name, which runs the module. The flag can be repeated. docs/reliability.md"
-    " says\nwhat is safe to open."
+    "--allow-import MODULE:NAME allows files, such as the settings of a network, to import a game"
+    " or\nnetwork by this name, which runs the module. The flag can be repeated."
+    " docs/reliability.md says\nwhat is safe to open."
 )
 _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),

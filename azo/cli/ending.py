@@ -121,7 +121,7 @@ def _no_threads() -> str:
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     limits = "the limit of a container" if limit == resource.RLIM_INFINITY else f"it is {limit}"
     return (
-        "cannot start a thread or a process: raise the number that the user may have"
+        "cannot start a thread or a process: raise the limit for this user"
         f" ('ulimit -u'; {limits}), or end other programs"
     )
 

@@ -137,7 +137,9 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
             if named is None:
                 raise ValueError(f"{flag} has no effect with {player}: it needs engine:NETWORK")
             if own == "num_simulations" and named.config.num_simulations != config.num_simulations:
-                raise ValueError(f"{flag} has no effect with {player}, which has its own number")
+                raise ValueError(
+                    f"{flag} has no effect with {player}, which has its own number of simulations"
+                )
             if own == "num_simulations" and self.simulations:
                 raise ValueError(f"{flag} has no effect with --simulations: leave one of them out")
         return []

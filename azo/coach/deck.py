@@ -253,7 +253,7 @@ class Deck:
         files.write(aside, files.read(path))
         self._write(contents.cards)
         number = len(contents.cards)
-        sound = f"its {number} sound position{'s' * (number != 1)} stay{'s' * (number == 1)}"
+        sound = f"its {number} undamaged position{' is' if number == 1 else 's are'} kept"
         self.tell(f"{self._path}: damaged: {reasons}; moved to {aside}, {sound}")
         return contents._replace(refused=[])
 

@@ -132,7 +132,7 @@ RATINGS = range(1400, 2401)
 """Of people whose play a level can have, see `people`."""
 PEOPLE_RATINGS = RATINGS[::200]
 """Those whose chances an analysis has."""
-_PEOPLE = f"human:{RATINGS[0]} to human:{RATINGS[-1]}, learned from games of people"
+_PEOPLE = f"human:{RATINGS[0]} to human:{RATINGS[-1]}, fitted to human games"
 LEVELS = f"levels are 1 to {NUM_LEVELS}, and {_PEOPLE}"
 _DRAWN_PRIOR_TEMPERATURE = 2.0  # above that of play: bad moves are tried and drawn
 

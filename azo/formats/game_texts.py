@@ -283,7 +283,7 @@ def _of_row(row: dict[str, str], num_fields: int, names: Sequence[str], column: 
     winner = row.get(_CSV_WINNER, "").strip()
     if _CSV_WINNER in row and winner not in ("-1", "0", "1"):
         return ggf.UnreadableGame(
-            f"bad score: winner {winner!r} is none of 1 (black), -1 (white) and 0"
+            f"bad score: winner {winner!r} should be 1 (black), -1 (white) or 0"
         )
     rules = variant.Variant()
     players = (files.one_line(row.get(x, ""), ggf.MAX_NAME) for x in ("black", "white"))

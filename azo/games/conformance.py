@@ -78,7 +78,7 @@ def _constants(game: Any, *_: Any) -> _Promises:
     both = np.hstack([squares, actions + num_squares])
     group = {row.tobytes() for row in both}
     is_closed = all(first[second].tobytes() in group for first in both for second in both)
-    yield {"the symmetries are no group: a product of two is no symmetry": is_closed}
+    yield {"the symmetries are not a group: the product of two is not a symmetry": is_closed}
 
 
 def _calls(game: Any, num_games: int, key: jax.Array) -> _Promises:
@@ -176,7 +176,7 @@ def _games(game: Any, num_games: int, key: jax.Array) -> _Promises:
             "legal_actions are not those of legal_mask, ascending, then -1": (
                 seen["legal_actions"] == listed
             ),
-            "final_score is none of scores": np.isin(score, game.scores) | ~is_over,
+            "final_score is not one of scores": np.isin(score, game.scores) | ~is_over,
             "result is not the sign of final_score": (np.sign(score) == seen["result"]) | ~is_over,
             "planes are not finite": np.isfinite(seen["planes"]),
             "unpack does not give back what was packed": _same(position, unpacked),
@@ -193,10 +193,10 @@ def _games(game: Any, num_games: int, key: jax.Array) -> _Promises:
             "a game has more plies than max_plies": is_over | (ply < game.max_plies),
             "random_action is illegal": legal[rows, chosen[0]],
             "greedy_action is illegal": legal[rows, chosen[1]],
-            "reward is not that of the side that moved, on the last ply, and else 0": (
+            "reward is not the mover's result on the last ply, and 0 before it": (
                 after.reward == reward
             ),
-            "discount is not -1 before the last ply and 0 from it on": (
+            "discount is not -1 before the last ply, and 0 on and after it": (
                 after.discount == np.where(then["is_over"] | is_over, 0, -1)
             ),
             "a finished game changes": _same(kept, after.position),

@@ -1,7 +1,7 @@
 """Games of Pgx (https://github.com/sotetsuk/pgx) as games of azo: its rules, azo's search and loop.
 
-These are its games of two players who move in turn, without chance or secrets. A position is the
-state of Pgx without the observation, which `planes` computes for the side to move.
+These are its games of two players who move in turn, without chance or hidden information. A
+position is the state of Pgx without the observation, which `planes` computes for the side to move.
 """
 
 import dataclasses
@@ -45,8 +45,8 @@ def make(name: str) -> protocol.Game:
     place = f"[game]: name is 'pgx:{name}', but"
     if name not in _GAMES:
         raise ValueError(
-            f"{place} azo plays those of Pgx with two players in turn, without chance or secrets:"
-            f" {', '.join(_GAMES)}"
+            f"{place} azo plays those of Pgx with two players in turn, without chance or hidden"
+            f" information: {', '.join(_GAMES)}"
         )
     try:
         import pgx

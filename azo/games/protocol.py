@@ -31,7 +31,7 @@ class Step:
 
 
 class Game(Protocol):
-    """Rules of a two-player zero-sum game whose sides move in turn, without chance or secrets.
+    """Rules of a two-player zero-sum game with turns, without chance or hidden information.
 
     Games are static arguments of compiled programs: equal games must have equal hashes.
     """

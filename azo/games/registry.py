@@ -61,7 +61,7 @@ def _checked(source: _Source, path: str) -> protocol.Game:
         raise ValueError(f"{place} {error}: a game is made without arguments") from error
     if missing := missing or protocol.missing_members(game):
         raise ValueError(
-            f"{place} it is no game, which has {', '.join(missing)}: docs/extend.md says what"
-            " azo.Game needs"
+            f"{place} it is not a game, which would have {', '.join(missing)}: docs/extend.md says"
+            " what azo.Game needs"
         )
     return game

@@ -77,7 +77,9 @@ def construct(make: Callable[..., Any], game: protocol.Game, config: NetworkConf
             scores=tuple(int(score) for score in game.scores),
         )
     if not isinstance(network, heads.Network):
-        raise ValueError(f"network.kind: {make!r} is no subclass of azo.Network, and makes none")
+        raise ValueError(
+            f"network.kind: {make!r} is not a subclass of azo.Network, and does not return one"
+        )
     return network
 
 

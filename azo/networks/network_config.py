@@ -45,8 +45,8 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """residual: a tower of blocks of convolutions; patterns: sums over tables; or a subclass of
     azo.Network as package.module:Class."""
     patterns: PatternsConfig = PatternsConfig()
-    """Shape of kind 'patterns'. The other settings of the network belong to kind 'residual'. Your own
-    class may use all of them, and gets the planes of `input`."""
+    """Shape of kind 'patterns'. The other settings of the network belong to kind 'residual'. Your
+    own class may use all of them, and gets the planes of `input`."""
     num_blocks: Annotated[int, pydantic.Field(ge=0, le=256)] = setting_types.never(
         3, is_common=True
     )

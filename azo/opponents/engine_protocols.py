@@ -79,7 +79,7 @@ class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         if self.level is not None and self.protocol == "gtp" and not has_place:
             raise ValueError(f"level is {self.level}, but command has no {{level}}: add it")
         if self.protocol == "nboard" and not self.send_passes:
-            raise ValueError("send_passes is for protocol 'gtp': NBoard sends passes always")
+            raise ValueError("send_passes is for protocol 'gtp': NBoard always sends passes")
         return self
 
     @property

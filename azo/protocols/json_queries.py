@@ -216,7 +216,7 @@ def _with_stones(stones: list[list[str]], size: int) -> notation.Board:
             raise ValueError(f"{colour!r} should be 'B' or 'W'")
         action = notation.parse_action(square, size)
         if action == size * size:
-            raise ValueError(f"{square!r} is no square")
+            raise ValueError(f"{square!r} is not a square")
         bit = 1 << (8 * (action // size) + action % size)
         if bit & (sides["B"] | sides["W"]):
             raise ValueError(f"two discs at {square}")

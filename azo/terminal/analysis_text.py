@@ -57,8 +57,7 @@ def game_table(
 def legend(*, is_narrow: bool = False) -> str:
     """Returns the meaning of the columns of `game_table`."""
     of_search = (
-        " alone: that chance by the network, without search. prior, visits: those of the move"
-        " played."
+        " alone: the same chance by the network, without search. prior, visits: of the move played."
     )
     marks = ", ".join(f"{mark} {least:.0f}" for least, _, mark in game_analysis.MARKS)
     return (

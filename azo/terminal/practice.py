@@ -18,7 +18,7 @@ from azo.process import interruption
 from azo.terminal import board_drawing, interruptible
 
 _MAX_NAMED = 5  # refused cards
-_WELL_DONE = 0.8  # of the positions of a round, solved at the first try
+_WELL_DONE = 0.8  # of the positions of a round, solved on the first try
 _WORDS = "Enter: show it; stop or quit: back to the game; help: what can be entered"
 _HELP = """\
 f5            your move: column and row
@@ -191,10 +191,10 @@ class Practice:
 
 
 def score(tries: dict[tuple[str | None, ...], bool]) -> str:
-    """Returns how many positions of a round were solved at the first try, as text."""
+    """Returns how many positions of a round were solved on the first try, as text."""
     right = sum(tries.values())
     praise = "well done: " if right >= _WELL_DONE * len(tries) else ""
-    return f"{praise}{right} of {len(tries)} right at the first try"
+    return f"{praise}{right} of {len(tries)} right on the first try"
 
 
 def _new(number: int, total: int, noun: str) -> str:

@@ -67,7 +67,7 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     max_evaluations: setting_types.LargeInt | None = setting_types.on_resume(None)
     """The run ends after this many network evaluations in self-play and gates."""
     max_processor_seconds: setting_types.PositiveFloat | None = setting_types.on_resume(None)
-    """The run ends when its iterations have taken this many seconds of processor time on the host."""
+    """The run ends when its iterations have taken this many processor seconds of the host."""
     start_from: pathlib.Path | None = setting_types.never(None, is_common=True)
     """Folder of a run or network whose weights the run starts from. From a network for another size
     of the Othello board, only the layers that fit are taken."""
@@ -114,8 +114,8 @@ class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Number of ratings, at equal intervals over the run; 0: none."""
     num_games: setting_types.PairedGames = setting_types.on_resume(256)
     """Largest number of games against each opponent; a rating usually has two opponents. Fewer
-    games are played if all ratings would take more than a tenth of the time. Each opening is played twice, with both
-    colours."""
+    games are played if all ratings would take more than a tenth of the time. Each opening is played
+    twice, with both colours."""
     num_simulations: setting_types.Simulations = setting_types.on_resume(100)
     """Simulations per move of the network."""
 

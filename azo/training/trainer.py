@@ -435,7 +435,9 @@ class Trainer:
         """Shows the devices, and whether the run begins, resumes or has ended."""
         first = int(state.iteration)
         device = jax.devices()[0]
-        where = f"{self.mesh.size} x {device.device_kind} ({device.platform})"
+        where = f"{self.mesh.size} x {device.device_kind}"
+        if device.device_kind != device.platform:  # equal on a CPU
+            where += f" ({device.platform})"
         if (num_processes := distributed.num_processes()) > 1:
             where += f" of {num_processes} processes"
         if not first:

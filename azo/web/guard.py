@@ -31,7 +31,7 @@ class Guard:
     """Wraps an application: refuses foreign hosts and origins."""
 
     def __init__(self, app: ASGIApp, names: Collection[str] = ()):
-        """Guards `app`; `names` are host names of this server, besides localhost and IP addresses."""
+        """Guards `app`; `names` are its host names besides localhost and IP addresses."""
         self._app = app
         self._names = {"localhost", *(name.lower() for name in names)}
 

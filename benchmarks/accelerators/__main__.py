@@ -189,10 +189,11 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
             )
     lines = [
         f"One simulation of a Gumbel search with {NUM_SIMULATIONS} simulations per move, for"
-        f" {NUM_GAMES:,} games. Kernels and bytes are compiled; cycles are estimated by the compiler."
-        " A level is one turn of a loop whose number of turns depends on the data; on CUDA, the host"
-        " reads its condition. A dash means that the program has no such loop, or that the compiler"
-        " states no cycles. A program with several such loops has one number for each.",
+        f" {NUM_GAMES:,} games. Kernels and bytes are compiled; cycles are estimated by the"
+        " compiler. A level is one turn of a loop whose number of turns depends on the data; on"
+        " CUDA, the host reads its condition. A dash means that the program has no such loop, or"
+        " that the compiler states no cycles. A program with several such loops has one number for"
+        " each.",
         "",
         "| target | search, network | kernels of the network | other kernels | kernels per level |"
         " host reads besides levels | MiB moved | cycles of the network | other cycles |"

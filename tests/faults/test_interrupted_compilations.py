@@ -10,7 +10,7 @@ from support.drivers import pseudo_terminal
 
 # By the promise of docs/reliability.md one second each; other programs may need the processors.
 _SECONDS_TO_ANSWER, _SECONDS_TO_END = 5, 5
-_LINE = "stopping after the present computation; Ctrl-C again ends at once"
+_LINE = "stopping after the current computation; Ctrl-C again stops at once"
 _TRAIN = "train --minutes 2 --run.folder run"
 _SUPERVISE = "supervise --source random --num-games 3000 --folder supervised"
 _CUP = """

@@ -129,7 +129,7 @@ def changed(place, value):
         (f"winner,plays\n{LINE}\n", "no column game_moves; there are: winner, plays"),
         (
             f"winner,game_moves\n2,f5\n{LINE}\n",
-            "record 1: bad score: winner '2' is none of 1 (black), -1 (white) and 0"),
+            "record 1: bad score: winner '2' should be 1 (black), -1 (white) or 0"),
         (
             f"winner,game_moves\n{LINE}\n0,f5d6i9\n",
             "record 2: cannot read 'i9' after 2 moves: squares are a1 to h8, a pass is 'pa'"),

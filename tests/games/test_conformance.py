@@ -120,7 +120,7 @@ GROUPS = [
             "unpack": lambda self, packed: RULES.unpack(self, packed[..., ::-1]),
         },
         "more legal actions than max_legal (ply 0)",
-        "final_score is none of scores (ply ",
+        "final_score is not one of scores (ply ",
         "random_action is illegal (ply ",
         "greedy_action is illegal (ply ",
         "reward is not that of the side that moved, on the last ply",
@@ -134,7 +134,7 @@ GROUPS = [
             "action_symmetries": np.tile(np.arange(9, dtype=np.int32), (8, 1)),
         },
         "result is not the sign of final_score",
-        "discount is not -1 before the last ply and 0 from it on (ply 0)",
+        "discount is not -1 before the last ply, and 0 on and after it (ply 0)",
         "legal_actions are not those of legal_mask, ascending, then -1 (ply 0)",
         "planes do not commute with the symmetries (ply 1)",
     ),
@@ -224,4 +224,6 @@ def test_symmetries_of_square_actions_are_those_of_the_squares():
     swapped = type(
         "Wrong", (othello.Othello,), {"action_symmetries": table[[0, 2, 1, *range(3, 8)]]}
     )
-    assert faults(swapped(4)) == ["the symmetries are no group: a product of two is no symmetry"]
+    assert faults(swapped(4)) == [
+        "the symmetries are not a group: the product of two is not a symmetry"
+    ]

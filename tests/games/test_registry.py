@@ -46,11 +46,11 @@ def test_a_start_position_is_seen_by_its_mover():
         ),
         (
             {"name": "azo.games.game_config:GameConfig"},
-            "it is no game, which has action_symmetries,",
+            "it is not a game, which would have action_symmetries,",
         ),
         (
             {"name": "azo.games.protocol:Game"},
-            "no game, which has board_shape, is_over, legal_mask",
+            "not a game, which would have board_shape, is_over, legal_mask",
         ),
         (
             {"name": "azo.games.protocol:Step"},

@@ -78,7 +78,7 @@ def _solve_all(visit, number):
         said.append(_answer(visit, best))
         assert said[-1].startswith(f"Solved: {best}; ")
         visit.press("#go-on")
-    visit.wait_for("#message", "right at the first try")
+    visit.wait_for("#message", "right on the first try")
     return [text.split("; ")[1] for text in said]
 
 
@@ -146,7 +146,7 @@ def test_what_was_not_solved_is_asked_again_until_it_is(open_page, port):
             assert _answer(visit, best).startswith(f"Solved: {best}; again in")
         visit.press("#go-on")
     assert seen[-3:] == failed
-    assert visit.text("#message").startswith("7 of 10 right at the first try: the next position")
+    assert visit.text("#message").startswith("7 of 10 right on the first try: the next position")
     assert "Well done" not in visit.text("#message")
 
     visit.page.clock.set_fixed_time(_MONDAY + datetime.timedelta(days=9))
@@ -156,7 +156,7 @@ def test_what_was_not_solved_is_asked_again_until_it_is(open_page, port):
     visit.press("#go-on")
     visit.wait_until(f"{STATUS}.includes('again in this round')")
     visit.press("#stop-practice")
-    said = "0 of 1 right at the first try; 1 position to be asked again in ten minutes"
+    said = "0 of 1 right on the first try; 1 position to be asked again in ten minutes"
     assert visit.text("#message") == said
 
 
@@ -209,7 +209,7 @@ def test_a_damaged_deck_of_the_page_is_kept_aside_and_its_sound_cards_stay(open_
         visit.wait_for("#message", "The deck was damaged: ")
         name = "azo-deck.damaged" if number == 1 else f"azo-deck.damaged-{number}"
         said = visit.text("#message")
-        assert said.endswith(f"saved in this browser as “{name}”; 1 sound position remains")
+        assert said.endswith(f"saved in this browser as “{name}”; 1 undamaged position is kept")
         assert visit.page.evaluate("(name) => localStorage.getItem(name)", name) == text
         assert [card["best"] for card in _cards(visit)] == ["d6"]
     visit.page.reload()

@@ -96,14 +96,14 @@ def test_what_was_not_solved_is_asked_again_until_it_is(path, clock):
     parts = out.split("best move> ")
     assert ["white: find" in part for part in parts[:5]] == [True, False, True, True, True]
     assert ["2 due" in part for part in parts[:5]] == [True, True, False, False, False]
-    assert "solved: d6; again in 1 day\n1 of 2 right at the first try: the next" in out
+    assert "solved: d6; again in 1 day\n1 of 2 right on the first try: the next" in out
     assert "well done" not in out
     clock[0] += 100 * _DAY
     out = practised(path, "practise", "d6", "c3", evaluations=_AFTER)
-    assert "well done: 2 of 2 right at the first try: the next position is due" in out
+    assert "well done: 2 of 2 right on the first try: the next position is due" in out
     clock[0] += 1000 * _DAY
     out = practised(path, "practise", "", "stop")
-    assert "0 of 1 right at the first try, 1 to be asked again in ten minutes" in out
+    assert "0 of 1 right on the first try, 1 to be asked again in ten minutes" in out
 
 
 @pytest.mark.parametrize("word", ["quit", "stop", "QUIT"])

@@ -71,7 +71,7 @@ def test_processes_learn_as_one_with_as_many_devices(tmp_path, number, optimiser
     sections = {"run": _ON_ALL, "learner": {"optimiser": optimiser}}
     words = tiny_run.train(tmp_path, **sections)
     shown = processes.finish_well(processes.start(number, *words))
-    assert f"training on {2 * number} x cpu (cpu) of {number} processes" in shown
+    assert f"training on {2 * number} x cpu of {number} processes" in shown
     assert "against random" in shown
     alone = tiny_run.train(tmp_path, "--run.num-devices", 2 * number, name="alone", **sections)
     assert commands.run(*alone) == 0

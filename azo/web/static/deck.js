@@ -102,7 +102,7 @@ function keepAside(text, sound, refused) {
     place = "no room to save it"; // cannot be: it has that room already
   }
   write(sound);
-  const number = `${sound.length} sound position${sound.length === 1 ? " remains" : "s remain"}`;
+  const number = `${sound.length} undamaged position${sound.length === 1 ? " is" : "s are"} kept`;
   listener.onDamage(`The deck was damaged: ${named(refused)}; ${place}; ${number}`);
 }
 

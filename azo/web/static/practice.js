@@ -10,7 +10,7 @@ import { lossOf } from "./replies.js";
 
 const DAY = 24 * 60 * 60 * 1000;
 export const SHIPPED_FOR = "othello8"; // the game
-const WELL_DONE = 0.8; // of the positions of a round, solved at the first try
+const WELL_DONE = 0.8; // of the positions of a round, solved on the first try
 const MORE = 10; // positions that one click adds
 
 export class Practice {
@@ -74,13 +74,13 @@ export class Practice {
     return (await lossOf(this.play, card, move, card.best)) ?? known;
   }
 
-  /** How many positions of the round were solved at the first try, "" without answers. */
+  /** How many positions of the round were solved on the first try, "" without answers. */
   get score() {
     const { size } = this.tries;
     if (!size) return "";
     const right = [...this.tries.values()].filter(Boolean).length;
     const praise = right >= WELL_DONE * size ? "Well done: " : "";
-    return `${praise}${right} of ${size} right at the first try`;
+    return `${praise}${right} of ${size} right on the first try`;
   }
 
   /** What to say when the player stops the round. */

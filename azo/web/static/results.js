@@ -1,7 +1,7 @@
 // How often people win from a position, by its expected score, its empty squares and their rating.
 //
 // The chance is a logistic function of the score, whose slope depends on the rating and the empty
-// squares. `scripts/fit_results.py` has fitted it to games of people against others of their rating;
+// squares. `scripts/fit_results.py` fitted it to games between humans of about the same rating;
 // docs/notebook/people.md says how well it holds. Other boards have no such games.
 
 import { count } from "./formatting.js";
