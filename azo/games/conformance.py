@@ -20,8 +20,8 @@ _LARGEST_SCORE = 127  # the replay stores scores in 8 bits
 def check_game(game: protocol.Game, *, num_games: int = 16, seed: int = 0) -> None:
     """Plays random games, and checks the protocol at every position of these games.
 
-    Of a symmetry that changes the start position only the permutations are checked: products must
-    be symmetries too, and squares and actions must move alike if actions are squares. Properties
+    If a symmetry changes the start position, only its permutations are checked: products must be
+    symmetries too, and squares and actions must move alike if actions are squares. Properties
     that no game shows are not checked, such as who should have won.
 
     Raises:

@@ -106,7 +106,7 @@ class Game(Protocol):
     def scores(self) -> np.ndarray:
         """`[Z]` int32, the final scores in ascending order: negative ones lose, 0 is a draw.
 
-        At most 127; by default -1, 0 and 1.
+        The largest is at most 127. By default, the scores are -1, 0 and 1.
         """
         return np.arange(-1, 2, dtype=np.int32)
 

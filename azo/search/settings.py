@@ -25,7 +25,7 @@ def _needs_reader_of(section: str) -> setting_types.Needs:
 
 
 class GumbelConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Settings of algorithm gumbel; they may be scalars of JAX, also traced ones."""
+    """Settings of the algorithm gumbel. They may be JAX scalars, including traced ones."""
 
     max_considered_actions: setting_types.PositiveInt = setting_types.in_schedule(16)
     """Number of moves among which the root divides the simulations."""
@@ -34,7 +34,7 @@ class GumbelConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 class PuctConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Settings of algorithms puct and puct_over_visits; numbers may be traced scalars of JAX."""
+    """Settings of the algorithms puct and puct_over_visits. Numbers may be traced JAX scalars."""
 
     c_puct: setting_types.TracedPositive = setting_types.common(2.0)
     """Weight of exploration against Q in PUCT."""
@@ -54,7 +54,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of the search for one move.
 
     Settings that only one algorithm reads are in the section `gumbel` or `puct`. Temperatures may
-    be JAX scalars, also traced ones.
+    be JAX scalars, including traced ones.
     """
 
     algorithm: Annotated[str, setting_types.known_or_import_path(*ALGORITHMS)] = (

@@ -109,7 +109,7 @@ def test_a_broken_promise_is_named(broken):
 
 def test_a_class_that_is_no_network_is_refused():
     config = network.NetworkConfig(kind="flax.linen:Dense")
-    with pytest.raises(ValueError, match=r"network\.kind: .*Dense.* is not a subclass of azo.Network"):
+    with pytest.raises(ValueError, match=r"network\.kind: .*Dense.* is not a subclass of azo"):
         azo.check_network(config, azo.TicTacToe())
 
 

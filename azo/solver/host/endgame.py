@@ -248,8 +248,9 @@ def solve_position(
 
     The score is the final margin in discs for the side to move under perfect play, with the empty
     squares given to the winner. The best move is an action, `row * size + column` or `size**2` for
-    the pass; None if the game is over. 20 empty squares of an 8x8 board take about a second on one
-    core, and 26 take minutes. `Solver` has more settings, and is faster for many positions.
+    the pass; None if the game is over. 20 empty squares of an 8x8 board usually take less than a
+    second on one core, and 26 take minutes. `Solver` has more settings, and is faster for many
+    positions.
 
     Args:
       board: 16, 36 or 64 squares row by row from a1: X black, O white, - empty; then a space and

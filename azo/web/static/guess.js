@@ -46,9 +46,9 @@ export class Guess {
     if (move) this.guesses.push({ report, move, lost: losses[move] ?? most, theirs: losses[played] });
     const isBest = Math.round(losses[played]) <= 0 || best === move;
     const better = isBest ? "" : `; the best move is ${best}`;
-    if (!move) return `The game move ${played} ${words(played)}${better}`;
+    if (!move) return `The move of the game, ${played}, ${words(played)}${better}`;
     if (move === played) return `${move}, as in the game, ${words(move)}${better}`;
-    return `${move} ${words(move)}; the game move ${played} ${words(played)}${better}`;
+    return `${move} ${words(move)}; the move of the game, ${played}, ${words(played)}${better}`;
   }
 
   end() {

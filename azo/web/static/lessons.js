@@ -103,7 +103,7 @@ export class Lessons {
     mistake.parent.isTakenBack = false;
     play.add(mistake.parent, line);
     play.cursor = mistake.parent.child(best);
-    play.say(`${best} was better than ${mistake.move}: step on with →`, "note");
+    play.say(`${best} was better than ${mistake.move}; press → to continue`, "note");
     return isAnalysing ? play.analysis.searchGame() : play.proceed();
   }
 
