@@ -377,7 +377,7 @@ def iteration(game: azo.Game, state: State, key: jax.Array) -> tuple[State, jax.
 
 @functools.partial(jax.jit, static_argnums=0)
 def score_against_random(game: azo.Game, variables: Variables, key: jax.Array) -> jax.Array:
-    """Returns the mean score against random moves of the network alone, a draw as a half.
+    """Returns the mean score of the network without search against random moves; a draw is a half.
 
     It plays its likeliest move without a search, and begins half of the games.
     """

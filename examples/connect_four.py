@@ -1,4 +1,4 @@
-"""Connect Four, a game of one's own: its rules, and a training run that uses them.
+"""Connect Four as an example of your own game: its rules, and a training run that uses them.
 
     python -m examples.connect_four               # a minute, into runs/connect_four
     azo evaluate runs/connect_four rollouts:100

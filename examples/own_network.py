@@ -1,4 +1,4 @@
-"""A network of one's own: squares that attend to one another, learning tic-tac-toe.
+"""An example of your own network: squares that attend to one another, learning tic-tac-toe.
 
     python examples/own_network.py --num-iterations 20
 

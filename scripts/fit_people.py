@@ -1,4 +1,4 @@
-"""Fits `azo/engine/people.json`, how people of a rating move, to the games of WTHOR.
+"""Fits `azo/engine/people.json`, how players of a rating move, to the games of WTHOR.
 
 python scripts/fit_people.py WTHOR_FOLDER
 
@@ -199,7 +199,7 @@ def _fit(rows: list[dict]) -> np.ndarray:
 
 
 def _table(name: str, rows: list[dict], weights: np.ndarray) -> None:
-    """Prints what the held-out moves have, by rating, for the fit and for the network alone."""
+    """Prints the accuracy on held-out moves, by rating, of the fit and of only the network."""
     values, is_move, row, basis = _arrays(rows)
     number, rating = np.arange(len(row)), np.array([x["rating"] for x in rows])
     fitted = _chances(values, is_move, basis @ weights.T)

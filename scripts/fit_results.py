@@ -1,12 +1,12 @@
-"""Fits how often people of a rating win from a position, by the score that the page shows.
+"""Fits how often players of a rating win from a position, by the score that the page shows.
 
 python scripts/fit_results.py WTHOR_FOLDER
 
-Positions are drawn from games of people within 150 Elo of each other, by the ratings of
-`fit_people.py`, and searched as the page does, without the solver. The expected share of the points
-of the side to move is the logistic function of score * exp(w . basis), with a basis of the rating
-and the empty squares. The weights are for `azo/web/static/results.js`. Games since 2022 are
-held out; the table at the end is of these.
+Positions are drawn from human games whose players are within 150 Elo of each other, by the ratings
+of `fit_people.py`, and searched as the page does, without the solver. The expected share of the
+points of the side to move is the logistic function of score * exp(w . basis), with a basis of the
+rating and the empty squares. The weights are for `azo/web/static/results.js`. Games since 2022 are
+held out; the table at the end is for these games.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 python scripts/make_openings.py
 
-One side, black or white, plays good moves, which lose at most a disc, and people of a rating reply.
+One side, black or white, loses at most a disc per move; the other replies with human-like moves.
 A position in which that side is to move is taken if it is reached often enough. It has the most
 likely moves to it, the best move, the discs that each move loses, and how often it is reached
 against people rated 1400, 1600, ..., 2400. Positions that a symmetry of the board makes equal are

@@ -1,11 +1,11 @@
-"""Compares the levels that move like people with numbered levels that are as strong.
+"""Compares the human-like levels with numbered levels of equal strength.
 
 python scripts/measure_levels.py WTHOR_FOLDER
 
-Of each rating the numbered level is found whose score against it is the nearest to a half. Then
-both choose moves in positions that people of about this rating had since 2022, which no fit has
-seen. The table has how often the likeliest move of a level is that of the player, and the mean
-log-likelihood of the player's moves, each level mixed with 2 % of random moves.
+For each rating, the script finds the numbered level whose score against the human-like level is
+closest to a half. Then both choose moves in positions of players of about this rating since 2022,
+which no fit has seen. The table has how often the likeliest move of a level is that of the player,
+and the mean log-likelihood of the player's moves, with 2 % of random moves mixed into each level.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main() -> None:
     options = parser.parse_args()
     games, rating, recent = fit_people.held_out_games(options.folder)
     rng = np.random.default_rng(0)
-    print("| rating | moves | level, its score | found, by the level | log-likelihood |")
+    print("| rating | moves | level, its score | predicted, by the level | log-likelihood |")
     print("| --- | ---: | --- | --- | --- |")
     for of in engine_settings.PEOPLE_RATINGS:
         like = engine_factory.load_engine(level=f"human:{of}", seed=of)

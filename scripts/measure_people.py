@@ -1,4 +1,4 @@
-"""Plays the levels that move like people against one another, and counts what is typical of people.
+"""Plays the human-like levels against one another, and counts what is typical of human players.
 
 python scripts/measure_people.py --num-games 200
 python scripts/measure_people.py --people WTHOR_FOLDER
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _print_people(folder: pathlib.Path, levels: list[int]) -> None:
-    """Prints the shares of people."""
+    """Prints the shares of human players."""
     games, names = fit_people.load_games(folder)
     rating = fit_people.ratings(games, len(names))
     both = np.array([[rating(number, side) for side in (0, 1)] for number in range(len(games))])

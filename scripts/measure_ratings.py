@@ -2,7 +2,7 @@
 
 python scripts/measure_ratings.py WTHOR_FOLDER
 
-Games are those of people since 2022, whose moves no fit has seen. The rating of one side is
+Games are human games since 2022, whose moves no fit has seen. The rating of one side is
 estimated by its moves in one, three or ten games; the page has the same formula, in `people.js`.
 """
 

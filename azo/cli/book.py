@@ -55,7 +55,7 @@ class ShowConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 class DrillConfig(engine_factory.NetworkChoice):
-    """Writes the positions of one side, whose opponents move like people, as a deck."""
+    """Writes the positions of one side, against human-like moves, as a deck."""
 
     book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
     """File of a book."""

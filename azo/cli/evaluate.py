@@ -192,10 +192,10 @@ def play(match: EvaluateConfig, game: protocol.Game) -> _Output:
             games_at_once=_GAMES_AT_ONCE if test else None,
             is_enough=test and test.is_decided,
         )
-    figures: dict[str, Any] = {"score": result.score, "interval": result.interval()}
+    fields: dict[str, Any] = {"score": result.score, "interval": result.interval()}
     if test:
-        figures["sprt"] = test.figures(result)
-    data = {"players": [match.first, match.second], **dataclasses.asdict(result), **figures}
+        fields["sprt"] = test.fields(result)
+    data = {"players": [match.first, match.second], **dataclasses.asdict(result), **fields}
     yield f"{match.first} against {match.second}: {result}", data
     if test:
         yield test.describe(result), None

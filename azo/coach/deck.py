@@ -161,7 +161,7 @@ def card(live: live_game.LiveGame, best: int, losses: Mapping[int, float]) -> Ca
 def of_book(
     book: opening_book.Book, engine: live_engine.Engine, side: str, rating: int
 ) -> list[Card]:
-    """Returns the positions of a book that a side meets against people of a rating."""
+    """Returns the positions of a book that a side meets against human players of a rating."""
     waiting = [(tuple(notation.parse_moves("f5", engine.game.size)), 1.0)]  # first moves are equal
     found: dict[opening_book.Key, Card] = {}
     while waiting:
@@ -184,8 +184,8 @@ class Deck:
     """The cards of a file, which need not exist yet, for any number of processes.
 
     ValueError, one line, if the file cannot be read or written. A damaged file is renamed, and
-    the deck goes on with its sound cards; without `repairs` it is refused. `tell` gets a line for
-    the reader then.
+    the deck continues with its undamaged cards; `tell` then gets a line for the user. Without
+    `repairs`, it is refused.
     """
 
     def __init__(self, path: pathlib.Path, *, repairs: bool = True):

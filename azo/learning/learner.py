@@ -171,7 +171,7 @@ def make_optimiser(
         )
     dense = optax.chain(optax.clip_by_global_norm(MAX_GRADIENT_NORM), descent)
     tables = optax.chain(
-        optimisers.scale_met_rows(),
+        optimisers.scale_by_row_rms(),
         optax.scale_by_learning_rate(factor),
         optax.stateless_with_tree_map(scaled_tables),
     )

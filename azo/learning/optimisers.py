@@ -42,7 +42,7 @@ class RowState:
     num_steps: jax.Array  # [] int32
 
 
-def scale_met_rows() -> optax.GradientTransformation:
+def scale_by_row_rms() -> optax.GradientTransformation:
     """Divides each entry of a gradient by the root of the mean of its squares, as RMSprop does.
 
     The means decay only at steps that meet their row, as in lazy forms of Adam: a row without a

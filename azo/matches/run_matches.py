@@ -78,7 +78,7 @@ class RunMatches:
         """Keeps the network that plays, and rates it on the ladder.
 
         It meets the next weaker and the next stronger player, by what is expected after the latest
-        rating of the run. A kept network is a folder `generations/ITERATION` of the run, and
+        rating of the run. A saved network is a folder `generations/ITERATION` of the run, and
         names a player wherever one is expected.
         """
         rated = metrics.read(self.settings.run.folder, metrics.RATING)

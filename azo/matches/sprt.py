@@ -103,7 +103,7 @@ class SequentialTest:
             f" pairs with 0, 1/2, 1, 3/2, 2 points: {', '.join(map(str, pairs))}"
         )
 
-    def figures(self, result: elo.MatchResult) -> dict[str, Any]:
+    def fields(self, result: elo.MatchResult) -> dict[str, Any]:
         """Returns the same as values for JSON."""
         return {
             **dataclasses.asdict(self),

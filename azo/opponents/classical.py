@@ -83,8 +83,9 @@ def patterns(depth: int, game: protocol.Game) -> Program:
     """Returns alpha-beta on patterns; raises ValueError for another game.
 
     The depth counts placed discs. The evaluation is linear in patterns as in Logistello; the search
-    has a table, iterative deepening and ProbCut (`pattern_search`). From `depth` empty squares on
-    it plays perfectly. The seeds change nothing. docs/notebook/classical.md has speed and strength.
+    has a table, iterative deepening and ProbCut (`pattern_search`). With at most `depth` empty
+    squares it plays perfectly. The seeds change nothing. docs/notebook/classical.md has its speed
+    and its strength.
     """
     if not isinstance(game, othello.Othello) or game != othello.Othello(8):
         raise ValueError(f"the pattern weights are for Othello on 8x8, not for {game.name}")

@@ -55,7 +55,7 @@ class BaselinePlayer:
 class RolloutPlayer:
     """Searches with random games in place of a network: a reproducible baseline.
 
-    `rollout_config` gives the search of all figures "against N rollouts".
+    `rollout_config` gives the search of all scores "against N rollouts".
     """
 
     game: protocol.Game = flax.struct.field(pytree_node=False)

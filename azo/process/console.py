@@ -1,4 +1,4 @@
-"""Display of a run: a progress bar with figures in a terminal, plain lines elsewhere, warnings.
+"""Display of a run: a progress bar with numbers in a terminal, plain lines elsewhere, warnings.
 
 The names of metrics are those of `metrics.jsonl`; absent ones are not shown.
 """
@@ -17,7 +17,7 @@ import rich.text
 from azo.process import interruption
 
 # Label, metric and format of each figure.
-_FIGURES = (
+_SHOWN = (
     ("games", "selfplay/games", "{:,.0f}"),
     ("games/s", "selfplay/games_per_second", "{:,.1f}"),
     ("positions/s", "selfplay/positions_per_second", "{:,.0f}"),
@@ -96,12 +96,12 @@ class Console:
         iteration = int(self._metrics["iteration"])
         count = f"{iteration}/{round(iteration / share)}"
         self._bar.update(self._task, completed=share, description=f"iteration {count}")
-        figures = [
+        texts = [
             f"{label} {form.format(self._metrics[name])}"
-            for label, name, form in _FIGURES
+            for label, name, form in _SHOWN
             if math.isfinite(self._metrics.get(name, math.nan))
         ]
-        self._bar.text = "  ".join(figures)
+        self._bar.text = "  ".join(texts)
         task = self._bar.tasks[self._task]
         head = f"iteration {count}"
         if self._console.is_terminal:
@@ -110,7 +110,7 @@ class Console:
         elif match or task.finished or time.monotonic() > self._line_seconds:
             self._line_seconds = time.monotonic() + _SECONDS_BETWEEN_LINES
             left = f"left {rich.progress.TimeRemainingColumn().render(task)}"
-            self.note("  ".join([head, *figures, *([match] if match else []), left]))
+            self.note("  ".join([head, *texts, *([match] if match else []), left]))
 
     def working(self, text: str) -> None:
         """Shows below the bar what takes time now, until the next update; in a terminal only."""
@@ -123,20 +123,20 @@ class Console:
         self._console.print(text, soft_wrap=True, markup=False)
 
 
-def warnings(figures: Mapping[str, Any]) -> dict[str, str]:
+def warnings(fields: Mapping[str, Any]) -> dict[str, str]:
     """Returns what is wrong with the predictions of an iteration, by a short name.
 
-    The `figures` are those of the iteration, by their names in `metrics.jsonl`.
+    The `fields` are those of the iteration, by their names in `metrics.jsonl`.
     """
     messages = {}
-    entropy = figures.get("selfplay/prior_entropy", math.nan)
+    entropy = fields.get("selfplay/prior_entropy", math.nan)
     if entropy < _COLLAPSED_ENTROPY:
         messages["collapsed policy"] = (
             f"warning: the policy has collapsed: its mean entropy is {entropy:.4f} nats, less than"
             f" {_COLLAPSED_ENTROPY:g}"
         )
-    mean = figures.get("selfplay/value_mean", math.nan)
-    deviation = figures.get("selfplay/value_deviation", math.nan)
+    mean = fields.get("selfplay/value_mean", math.nan)
+    deviation = fields.get("selfplay/value_deviation", math.nan)
     if abs(mean) > max(_STUCK_MEAN, _STUCK_RATIO * deviation):
         messages["stuck value"] = (
             f"warning: the value is stuck at one sign: {mean:+.3f} on average, with a standard"

@@ -71,7 +71,7 @@ def legend(*, is_narrow: bool = False) -> str:
 
 
 def summary(analysis: game_analysis.GameAnalysis, rating: int | None = None) -> Iterable[str]:
-    """Yields lines on each side and the largest losses, and how people of a rating play there."""
+    """Yields lines on each side and the largest losses, and how players of a rating move there."""
     for name, is_black in (("Black", True), ("White", False)):
         side = analysis.summary(is_black=is_black)
         marks = ", ".join(f"{count} {mark}" for mark, count in side.num_marks.items())

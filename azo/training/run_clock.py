@@ -68,7 +68,7 @@ class RunClock:
         num_games = sum(map(sum, event["rating/results"]))
         self._game_minutes = event["time/rating_seconds"] / 60 / max(num_games, 1)
 
-    def figures(self) -> Mapping[str, Any]:
+    def fields(self) -> Mapping[str, Any]:
         """Returns the clocks by their names in the metrics."""
         return {
             "time/training_seconds": round(self.training_seconds, 2),

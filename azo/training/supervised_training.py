@@ -1,7 +1,7 @@
 """Training from recorded or generated games; saves the best network so far, and metrics.
 
 `FOLDER/best` is the network with the best result on held-out games, and `FOLDER/metrics.jsonl` has
-the figures of every evaluation.
+the numbers of every evaluation.
 """
 
 import functools
@@ -80,11 +80,11 @@ def train(
             if int(epoch * per_epoch) == int(before * per_epoch) and not is_last:
                 continue
             variables = train_state.variables()
-            figures = evaluate(game, settings.network, variables, some)
+            fields = evaluate(game, settings.network, variables, some)
             # Random games teach only the value.
-            grade = figures["held_out/accuracy"]
+            grade = fields["held_out/accuracy"]
             if settings.source == "random":
-                grade = -figures["held_out/value_error"]
+                grade = -fields["held_out/value_error"]
             if best is None or grade > best[0]:
                 best = grade, jax.device_get(variables)
                 _save(settings, best[1])
@@ -96,10 +96,10 @@ def train(
                 "supervised/positions_per_second": round(call * steps * batch / seconds, 1),
                 "time/training_seconds": round(seconds, 2),
             }
-            writer.write("evaluation", call * steps, learned | figures)
+            writer.write("evaluation", call * steps, learned | fields)
             print(
                 f"epoch {epoch:.2f}  step {call * steps:,}  policy loss {losses.policy:.3f}"
-                f"  value loss {losses.value:.3f}  held out: {_text(figures)}"
+                f"  value loss {losses.value:.3f}  held out: {_text(fields)}"
                 f"  {seconds:.0f} s, {call * steps * batch / seconds:,.0f} positions/s",
                 flush=True,
             )
@@ -143,12 +143,12 @@ def evaluate(
     return {"held_out/plies": len(plies), **means}
 
 
-def _text(figures: dict[str, float]) -> str:
-    plies = plurals.counted(int(figures["held_out/plies"]), "ply", "plies", ",")
+def _text(fields: dict[str, float]) -> str:
+    plies = plurals.counted(int(fields["held_out/plies"]), "ply", "plies", ",")
     return (
-        f"accuracy {figures['held_out/accuracy']:.4f},"
-        f" policy loss {figures['held_out/policy_loss']:.3f},"
-        f" value error {figures['held_out/value_error']:.3f} ({plies})"
+        f"accuracy {fields['held_out/accuracy']:.4f},"
+        f" policy loss {fields['held_out/policy_loss']:.3f},"
+        f" value error {fields['held_out/value_error']:.3f} ({plies})"
     )
 
 

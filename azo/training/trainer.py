@@ -190,18 +190,18 @@ class Trainer:
         if reason is None and is_stopped:
             self.screen.note(f"stopped before iteration {iteration + 1}: nothing to save")
         while reason is None and not is_stopped:
-            state, figures = self.iterate(state)
+            state, fields = self.iterate(state)
             iteration += 1
-            self.warn(iteration, figures)
+            self.warn(iteration, fields)
             state = self.end_generation(state, iteration)
-            self.log(state, iteration, figures)
+            self.log(state, iteration, fields)
             match = self.evaluate(state, iteration)
-            shown = {"iteration": iteration, **figures}
+            shown = {"iteration": iteration, **fields}
             self.screen.update(shown, float(self.progress(state)), match and match.text)
             reason = self.end_reason(state, match)
             self.rate(state, iteration, is_last=reason is not None)
             is_stopped = self.should_stop()
-            self.save(state, figures, match, reason, is_stopped=is_stopped)
+            self.save(state, fields, match, reason, is_stopped=is_stopped)
             if reason:
                 self.note_end(state, reason)
                 folder = self.settings.run.folder
@@ -211,7 +211,7 @@ class Trainer:
         return state
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
-        """Runs the compiled iteration once; returns the new state and figures for the metrics."""
+        """Runs the compiled iteration once; returns the new state and fields for the metrics."""
         kind = self.next_iteration(state)
         assert kind is not None, "a complete generation has ended"
         with self.compiling():
@@ -221,13 +221,13 @@ class Trainer:
             state, report = program(state, progress, numbers)
             report = jax.device_get(report)
         seconds = self.clock.iteration_seconds
-        figures = {
+        fields = {
             **statistics.describe_iteration(settings, state, report, seconds=seconds),
             "time/iteration_seconds": round(seconds, 4),
-            **self.clock.figures(),
+            **self.clock.fields(),
         }
-        self.check_finite(state, report.finite, figures)
-        return state, figures
+        self.check_finite(state, report.finite, fields)
+        return state, fields
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
@@ -242,7 +242,7 @@ class Trainer:
             )
 
     def check_finite(
-        self, state: run_state.RunState, finite: Mapping[str, bool], figures: Mapping[str, Any]
+        self, state: run_state.RunState, finite: Mapping[str, bool], fields: Mapping[str, Any]
     ) -> None:
         """Raises ValueError, one line, if a number of an iteration is infinite or NaN.
 
@@ -252,7 +252,7 @@ class Trainer:
         if not bad:
             return
         folder, iteration = self.settings.run.folder, int(state.iteration)
-        self.write(iteration, [metrics.Event("not_finite", {**figures, "not_finite": bad})])
+        self.write(iteration, [metrics.Event("not_finite", {**fields, "not_finite": bad})])
         latest, start = self.checkpoints.latest_step, ""
         if latest:
             start = f" from the network of checkpoint {latest} (--run.start-from {folder})"
@@ -262,9 +262,9 @@ class Trainer:
             f" {self.settings.learner.learning_rate:g}"
         )
 
-    def warn(self, iteration: int, figures: Mapping[str, Any]) -> None:
+    def warn(self, iteration: int, fields: Mapping[str, Any]) -> None:
         """Shows warnings about the network's predictions, when they begin."""
-        messages = console.warnings(figures)
+        messages = console.warnings(fields)
         for name in messages.keys() - self.warnings:
             self.write(iteration, [metrics.Event("warning", {"warning": name}, messages[name])])
         self.warnings = set(messages)
@@ -323,12 +323,12 @@ class Trainer:
         )
         return promotion.failed(state, restarts_games=bool(plays_on))
 
-    def log(self, state: run_state.RunState, iteration: int, figures: Mapping[str, Any]) -> None:
-        """Writes the figures of an iteration, if that is due."""
+    def log(self, state: run_state.RunState, iteration: int, fields: Mapping[str, Any]) -> None:
+        """Writes the fields of an iteration, if that is due."""
         is_due = iteration % self.settings.run.log_every == 0
         self.is_logged = is_due or self.end_reason(state) is not None
         if self.is_logged:
-            self.write(iteration, [metrics.Event("iteration", figures)])
+            self.write(iteration, [metrics.Event("iteration", fields)])
             if distributed.is_first():
                 shown_games.write(self.settings.run.folder, self.game, state.games, iteration)
 
@@ -342,7 +342,7 @@ class Trainer:
             f"playing {plurals.counted(match.num_games, 'game')} against {match.opponent}"
         )
         (played,) = self.matches.evaluate(state, iteration)
-        fields = {**played.fields, **self.clock.figures()}
+        fields = {**played.fields, **self.clock.fields()}
         self.write(iteration, [metrics.Event(played.kind, fields)])
         return played
 
@@ -355,7 +355,7 @@ class Trainer:
         if not num_games:
             return
         self.screen.working("playing the matches of the rating")
-        clocks = {"selfplay/evaluations": state.num_evaluations(), **self.clock.figures()}
+        clocks = {"selfplay/evaluations": state.num_evaluations(), **self.clock.fields()}
         rated = self.matches.rate(state, iteration, num_games)
         timed = (event._replace(fields={**event.fields, **clocks}) for event in rated)
         for event in self.write(iteration, timed):
@@ -364,7 +364,7 @@ class Trainer:
     def save(
         self,
         state: run_state.RunState,
-        figures: Mapping[str, Any],
+        fields: Mapping[str, Any],
         match: metrics.Event | None,
         reason: str | None,
         *,
@@ -374,7 +374,7 @@ class Trainer:
         iteration = int(state.iteration)
         is_due = match or reason or is_stopped or iteration % self.settings.run.save_every == 0
         if is_due and not self.is_logged:  # a resumed run continues the clocks of the metrics
-            self.write(iteration, [metrics.Event("iteration", figures)])
+            self.write(iteration, [metrics.Event("iteration", fields)])
         if reason:
             self.write(iteration, [metrics.Event("end", {"reason": reason})])
         if is_due:

@@ -98,7 +98,7 @@ def test_the_folded_network_is_the_same_function_with_half_of_the_images(name):
 
 
 def test_only_rows_with_a_gradient_move_and_only_their_means_decay():
-    optimiser = optimisers.scale_met_rows()
+    optimiser = optimisers.scale_by_row_rms()
     state = optimiser.init(jnp.zeros((1, 4, 3)))
     gradient = jnp.zeros((1, 4, 3)).at[0, 2].set(jnp.array([3.0, 0.0, -4.0]))
     other = jnp.zeros((1, 4, 3)).at[0, 1].set(1.0)

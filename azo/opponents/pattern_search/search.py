@@ -96,7 +96,7 @@ def best_move(P, O, depth, search):
     """Returns the square of the best move of a position, and its value, by iterative deepening.
 
     The table has to be empty, or from an earlier search of the same position. The depth is at
-    least 1, and at most that of `make_search`. From `depth` empty squares on, the value is the
+    least 1, and at most that of `make_search`. With at most `depth` empty squares, the value is the
     exact score. The square is `table.NO_MOVE` if there is no legal move.
     """
     empties = search.rules.num_squares - count(P | O)

@@ -90,7 +90,7 @@ export function cards() {
 
 const changed = (change) => versions.changed(DECK, change);
 
-/** Keeps a damaged deck under another name, and goes on with its sound cards. */
+/** Keeps a damaged deck under another name, and continues with its undamaged cards. */
 function keepAside(text, sound, refused) {
   let name = DAMAGED;
   for (let number = 2; localStorage.getItem(name) !== null; number++) name = `${DAMAGED}-${number}`;

@@ -97,7 +97,7 @@ export function showSummary({ line, isReversed, cursor, settings }) {
   list.replaceChildren(...all.map((position) => mistakeItem(position, { isReversed, cursor, turn })));
 }
 
-/** The rating of people who move like a side, as text. */
+/** The rating of players who move like a side, as text. */
 function strength(line, colour, ratings) {
   const choices = choicesOf(line, colour).map(({ move, parent }) => ({ move, report: parent.report }));
   const found = estimate(choices, ratings);

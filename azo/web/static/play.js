@@ -12,8 +12,8 @@ import { Search } from "./search.js";
 import * as tree from "./tree.js";
 
 const PASS_MS = 900;
-const PEOPLE_FOR = "othello8"; // the game whose players the levels like people have
-const RATING = 1800; // of people, if the level is not like theirs
+const PEOPLE_FOR = "othello8"; // the game that has human-like levels
+const RATING = 1800; // of players, if the level is not human-like
 const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // least time between azo's moves
 
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -372,12 +372,12 @@ export class Play {
     this.proceed();
   }
 
-  /** Whether there are levels like people for the game. */
+  /** Whether there are human-like levels for the game. */
   get hasPeople() {
     return this.game === PEOPLE_FOR;
   }
 
-  /** On a board without levels like people azo has the level that the server was started with. */
+  /** On a board without human-like levels, azo has the level that the server was started with. */
   #checkLevel() {
     if (this.hasPeople || !String(this.level).startsWith("human:")) return;
     const { level, levels } = this.settings;
