@@ -8,7 +8,7 @@ import jax
 
 from azo.games import protocol
 from azo.learning import generations, run_state
-from azo.matches import arena, elo, yardstick
+from azo.matches import arena, elo, ratings
 from azo.matches.tournament import backends
 from azo.networks import network, network_files
 from azo.opponents import players
@@ -28,7 +28,7 @@ class RunMatches:
         self.settings = settings
         self.game = game
         self.opponent = players.parse(settings.evaluation.opponent, game)
-        self.yardstick = yardstick.Yardstick(game) if settings.ratings.num_points else None
+        self.rater = ratings.Rater(game) if settings.ratings.num_points else None
         files.check_place(settings.run.folder / GENERATIONS, settings.run.folder)
 
     def gate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
@@ -68,9 +68,9 @@ class RunMatches:
 
     def compile_ratings(self, state: run_state.RunState) -> None:
         """Compiles the search of the ratings, if there are any."""
-        if self.yardstick is not None:
+        if self.rater is not None:
             num_simulations = self.settings.ratings.num_simulations
-            self.yardstick.compile(self.player(self.playing(state), num_simulations))
+            self.rater.compile(self.player(self.playing(state), num_simulations))
 
     def rate(
         self, state: run_state.RunState, iteration: int, num_games: int
@@ -94,8 +94,8 @@ class RunMatches:
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 2), iteration)
         player = self.player(variables, self.settings.ratings.num_simulations)
         expected = rated[-1]["rating/elo"] + _GAIN if rated else None
-        assert self.yardstick is not None
-        measured = self.yardstick.measure(player, key, num_games, expected)
+        assert self.rater is not None
+        measured = self.rater.measure(player, key, num_games, expected)
         low, high = measured.standing.interval
         fields = {
             "rating/elo": measured.standing.rating,
@@ -104,7 +104,7 @@ class RunMatches:
             "rating/discs_lost": measured.discs_lost,
             "rating/summary": str(measured),
             "rating/opponents": [*measured.results],
-            "rating/opponents_elo": [self.yardstick.ladder[name] for name in measured.results],
+            "rating/opponents_elo": [self.rater.ladder[name] for name in measured.results],
             "rating/results": [result.counts for result in measured.results.values()],
             "time/rating_seconds": round(time.perf_counter() - start, 2),
         }

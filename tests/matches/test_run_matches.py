@@ -1,4 +1,4 @@
-"""The matches of a run: the gate, and ratings with a made-up yardstick."""
+"""The matches of a run: the gate, and ratings with a made-up rater."""
 
 import types
 
@@ -7,7 +7,7 @@ import pytest
 from support.builders import tiny_run
 
 from azo.games import othello
-from azo.matches import arena, elo, ladder, run_matches, yardstick
+from azo.matches import arena, elo, ladder, ratings, run_matches
 from azo.matches.tournament import backends
 from azo.networks import initial_variables, network_files
 from azo.training import config, metrics
@@ -29,7 +29,7 @@ def measured(monkeypatch):
     """The arguments of all measurements, each of which gives an Elo that is 100 higher."""
     calls = []
 
-    class Yardstick:
+    class Rater:
         ladder = LADDER
 
         def __init__(self, game):
@@ -40,9 +40,9 @@ def measured(monkeypatch):
             calls.append((player, jax.random.key_data(key).tolist(), expected))
             rating = 100.0 * len(calls)
             standing = elo.Standing("network", WON, rating, (rating - 45, rating + 45))
-            return yardstick.Measurement(standing, {"greedy": WON}, ("greedy", None), 1.25)
+            return ratings.Measurement(standing, {"greedy": WON}, ("greedy", None), 1.25)
 
-    monkeypatch.setattr(yardstick, "Yardstick", Yardstick)
+    monkeypatch.setattr(ratings, "Rater", Rater)
     return calls
 
 
@@ -101,7 +101,7 @@ def test_a_rating_compiles_no_search_after_that_of_other_weights():
     of_run.compile_ratings(types.SimpleNamespace(variables=lambda: first))
     compiled = backends._choose.num_programs()
     player = of_run.player(second, settings.ratings.num_simulations)
-    assert 3 < of_run.yardstick._discs_lost(player, jax.random.key(0)) < 15
+    assert 3 < of_run.rater._discs_lost(player, jax.random.key(0)) < 15
     assert backends._choose.num_programs() == compiled
 
 

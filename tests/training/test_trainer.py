@@ -212,7 +212,7 @@ def ratings(monkeypatch):
     monkeypatch.setattr(run_clock, "time", types.SimpleNamespace(monotonic=read, **clocks))
     monkeypatch.setattr(run_matches.RunMatches, "rate", rate)
     monkeypatch.setattr(run_matches.RunMatches, "compile_ratings", lambda *_: None)
-    monkeypatch.setattr(run_matches.yardstick, "Yardstick", lambda *_: None)
+    monkeypatch.setattr(run_matches.ratings, "Rater", lambda *_: None)
     return rated
 
 

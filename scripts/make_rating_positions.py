@@ -1,6 +1,6 @@
 """Makes the openings and positions by which training runs are measured.
 
-`python scripts/make_yardstick.py` writes `azo/matches/yardstick.npz`. Openings are random
+`python scripts/make_rating_positions.py` writes `azo/matches/ratings.npz`. Openings are random
 plies after which both sides have about equal chances by the engine, one of each set of symmetric
 positions. Positions are from random games, with the exact score of each move.
 """
@@ -11,7 +11,7 @@ import numpy as np
 import azo
 from azo.games import othello
 from azo.games.host import host_rules
-from azo.matches import position_sets, yardstick
+from azo.matches import position_sets, ratings
 from azo.matches.tournament import openings
 
 _PLIES = {6: 6, 8: 8}
@@ -37,9 +37,9 @@ def main() -> None:
         stored[f"positions{size}"] = np.asarray(game.pack(positions.position))
         scores = positions.move_utility
         stored[f"scores{size}"] = np.where(
-            scores == position_sets.NO_UTILITY, yardstick.ILLEGAL, scores
+            scores == position_sets.NO_UTILITY, ratings.ILLEGAL, scores
         ).astype(np.int8)
-    np.savez_compressed(yardstick.FILE, **stored)
+    np.savez_compressed(ratings.FILE, **stored)
 
 
 def balanced(game: othello.Othello, size: int) -> list[tuple[int, ...]]:

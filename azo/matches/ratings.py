@@ -1,4 +1,4 @@
-"""The yardstick of training runs: Elo on a fixed ladder, and discs lost on solved positions.
+"""The ratings of training runs: Elo on a fixed ladder, and discs lost on solved positions.
 
 A network meets players of about its strength, since a match that it wins or loses throughout says
 little. Openings and positions come with azo, so all runs are measured alike.
@@ -20,9 +20,9 @@ from azo.matches.tournament import backends
 from azo.opponents import players
 from azo.training import run_clock
 
-FILE = pathlib.Path(__file__).with_name("yardstick.npz")
+FILE = pathlib.Path(__file__).with_name("ratings.npz")
 """For each size of the board: balanced openings, and positions with the score of each move.
-`scripts/make_yardstick.py` writes it."""
+`scripts/make_rating_positions.py` writes it."""
 ILLEGAL = -128  # in place of the score of a move
 _NEAR = 120  # Elo: a match against a player as strong as this is informative
 _ROWS = run_clock.FEWEST_GAMES // 2  # of the compiled search, for any number of games
@@ -45,7 +45,7 @@ class Measurement:
         return f"Elo {self.standing.rating:.0f} +- {(high - low) / 2:.0f}: {places}; {lost}"
 
 
-class Yardstick:
+class Rater:
     """Measures networks for one game."""
 
     def __init__(self, game: protocol.Game):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from azo.games import bitboard, game_config, othello, registry
-from azo.matches import elo, ladder, yardstick
+from azo.matches import elo, ladder, ratings
 from azo.opponents import players
 from azo.solver.host import endgame
 
@@ -16,7 +16,7 @@ SIZES = (6, 8)
 @pytest.mark.parametrize("size", SIZES)
 def test_openings_are_legal_and_lead_to_different_positions(size):
     game = othello.Othello(size)
-    with np.load(yardstick.FILE) as stored:
+    with np.load(ratings.FILE) as stored:
         openings = stored[f"openings{size}"]
     assert len(openings) >= 90
     position = game.start(len(openings))
@@ -30,12 +30,12 @@ def test_openings_are_legal_and_lead_to_different_positions(size):
 @pytest.mark.parametrize("size", SIZES)
 def test_scores_of_positions_are_exact(size):
     game = othello.Othello(size)
-    with np.load(yardstick.FILE) as stored:
+    with np.load(ratings.FILE) as stored:
         position = game.unpack(jax.numpy.asarray(stored[f"positions{size}"]))
         scores = stored[f"scores{size}"]
     assert len(scores) >= 500
     assert (np.asarray(game.num_empties(position)) == 14).all()
-    assert ((scores != yardstick.ILLEGAL) == np.asarray(game.legal_mask(position))).all()
+    assert ((scores != ratings.ILLEGAL) == np.asarray(game.legal_mask(position))).all()
     solver = endgame.Solver(size)
     sides = zip(bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True)
     for row, (player, opponent) in list(enumerate(sides))[:8]:
@@ -74,11 +74,9 @@ def test_opponents_are_the_neighbours_on_the_ladder(
     rating, expected, opponents, places, monkeypatch
 ):
     played = Played(rating)
-    monkeypatch.setattr(yardstick.arena, "play_match", played)
-    monkeypatch.setattr(yardstick.Yardstick, "_discs_lost", lambda *_: 1.5)
-    measured = yardstick.Yardstick(othello.Othello()).measure(
-        None, jax.random.key(0), 1002, expected
-    )
+    monkeypatch.setattr(ratings.arena, "play_match", played)
+    monkeypatch.setattr(ratings.Rater, "_discs_lost", lambda *_: 1.5)
+    measured = ratings.Rater(othello.Othello()).measure(None, jax.random.key(0), 1002, expected)
     assert list(measured.results) == opponents
     assert {result.num_games for result in measured.results.values()} == {1000}  # 500 openings
     assert sorted(played.opponents) == sorted(opponents)
@@ -89,13 +87,13 @@ def test_opponents_are_the_neighbours_on_the_ladder(
 
 def test_a_perfect_player_loses_no_disc_and_a_player_of_first_moves_does(monkeypatch):
     game = othello.Othello(6)
-    of_game = yardstick.Yardstick(game)
+    of_game = ratings.Rater(game)
     scores = of_game._scores
 
     def best(player, keys, position, size):
         return scores.argmax(axis=1)
 
-    monkeypatch.setattr(yardstick.backends, "choose", best)
+    monkeypatch.setattr(ratings.backends, "choose", best)
     assert of_game._discs_lost(None, jax.random.key(0)) == 0
     monkeypatch.undo()
     player = players.BaselinePlayer("random", game)
@@ -109,4 +107,4 @@ def test_only_the_usual_game_has_a_ladder():
         game_config.GameConfig(name="tictactoe"),
     ):
         with pytest.raises(ValueError, match="ratings are for Othello on 6x6 and 8x8"):
-            yardstick.Yardstick(registry.make(described))
+            ratings.Rater(registry.make(described))
