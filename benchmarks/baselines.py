@@ -124,7 +124,7 @@ def pgx_auto_reset(env: Any) -> Callable[[Any, jax.Array, jax.Array], Any]:
 
 
 def pgx_begin(env: Any, key: jax.Array, num_games: int) -> Any:
-    """Returns states at plies spread evenly over a game, as `starts.spread_games` does."""
+    """Returns states at plies spread evenly over a game, as `initial_games.spread_games` does."""
     init_key, play_key = jax.random.split(key)
     start = jax.vmap(env.init)(jax.random.split(init_key, num_games))
     num_squares = env.num_actions - 1

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from azo.games import registry
-from azo.learning import iteration, placement
+from azo.learning import iteration, sharding
 from azo.training import config, devices
 from benchmarks import measure
 
@@ -61,9 +61,9 @@ def report(bench: CompilationBenchConfig) -> list[str]:
 def compile_seconds(path: pathlib.Path) -> float:
     """Returns how long the iteration takes to compile, tracing included."""
     settings = config.load_file(path)
-    mesh = placement.make_mesh(devices.prepare(settings))
+    mesh = sharding.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
-    state = placement.begin(game, settings, mesh, seed=0)
+    state = sharding.begin(game, settings, mesh, seed=0)
     iterate = iteration.build(game, settings, mesh)
     return measure.compile_program(iterate, state, 0.0).compile_seconds
 

@@ -22,7 +22,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from azo.games import protocol, registry
-from azo.learning import iteration, placement, replay, run_state
+from azo.learning import iteration, replay, run_state, sharding
 from azo.networks import network
 from azo.training import config, devices
 from benchmarks import inputs, measure
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(bench: IterationBenchConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
     settings = config.load_file(bench.config)
-    mesh = placement.make_mesh(devices.prepare(settings))
+    mesh = sharding.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
     programs = _programs(settings, game, mesh, bench.seed)
     timings = measure.take_turns(
@@ -117,13 +117,13 @@ def _programs(
     # Learning then begins exactly when the ring is full.
     replay_config = settings.replay.model_copy(update={"min_positions": capacity})
     recipe = settings.model_copy(update={"replay": replay_config})
-    empty = placement.begin(game, recipe, mesh, seed=seed)
+    empty = sharding.begin(game, recipe, mesh, seed=seed)
 
     def filled(state: run_state.RunState) -> run_state.RunState:
         full = _full_of_starts(game, state.replay, capacity // mesh.size)
         return dataclasses.replace(jax.tree.map(jnp.copy, state), replay=full)
 
-    where = placement.shardings(recipe, mesh)
+    where = sharding.shardings(recipe, mesh)
     full = jax.jit(filled, out_shardings=where)(empty)
     iterate = iteration.build(game, recipe, mesh)
     copied = jax.jit(lambda state: jax.tree.map(jnp.copy, state), out_shardings=where)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello
-from azo.learning import learner, replay, selfplay, starts, trajectories
+from azo.learning import initial_games, learner, replay, selfplay, trajectories
 from azo.networks import initial_variables, network, network_config
 from azo.search import improvement
 from benchmarks import inputs, measure
@@ -108,7 +108,9 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
     leaves, tree = jax.tree.flatten(variables["params"])
     leaves = [x + jax.random.normal(network_key, x.shape, x.dtype) / 100 for x in leaves]
     variables = variables | {"params": jax.tree.unflatten(tree, leaves)}
-    begin = functools.partial(jax.jit(starts.spread_games, static_argnums=(0, 2)), game, games_key)
+    begin = functools.partial(
+        jax.jit(initial_games.spread_games, static_argnums=(0, 2)), game, games_key
+    )
     games = inputs.spread(begin, 64, config.batch, None)
     folded, folded_variables = network.fold(model, variables)
     times = inputs.num_repeats(config.batch)

@@ -21,7 +21,7 @@ import jax
 import pydantic
 
 from azo.games import othello
-from azo.learning import selfplay, starts
+from azo.learning import initial_games, selfplay
 from azo.networks import initial_variables, network
 from azo.search import improvement
 from benchmarks import inputs, measure, networks
@@ -106,7 +106,9 @@ def _program(config: ProfilingConfig) -> measure.Program:
     search = improvement.SearchConfig(num_simulations=config.simulations)
     plies = selfplay.SelfplayConfig(num_games=config.batch, num_plies=config.num_plies)
     network_key, games_key, key = jax.random.split(jax.random.key(config.seed), 3)
-    begin = functools.partial(jax.jit(starts.spread_games, static_argnums=(0, 2)), game, games_key)
+    begin = functools.partial(
+        jax.jit(initial_games.spread_games, static_argnums=(0, 2)), game, games_key
+    )
 
     def play(variables: network.Variables, key: jax.Array, games: Any) -> Any:
         see = network.folded_evaluator(game, settings, variables)

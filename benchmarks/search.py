@@ -34,7 +34,7 @@ import pydantic
 
 from azo.compat import mctx as compat_mctx
 from azo.games import othello, protocol
-from azo.learning import starts
+from azo.learning import initial_games
 from azo.networks import initial_variables, network
 from azo.search import improvement
 from benchmarks import baselines, inputs, measure
@@ -206,7 +206,7 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
     cells = []
     for batch in config.batches:
         begin = functools.partial(
-            jax.jit(starts.spread_games, static_argnums=(0, 2)), game, begin_key
+            jax.jit(initial_games.spread_games, static_argnums=(0, 2)), game, begin_key
         )
         games = inputs.spread(begin, config.size**2, batch, config.before_ply)
         for simulations in config.simulations:

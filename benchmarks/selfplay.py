@@ -25,7 +25,7 @@ import jax
 import pydantic
 
 from azo.games import othello
-from azo.learning import selfplay, starts
+from azo.learning import initial_games, selfplay
 from azo.networks import initial_variables, network
 from azo.search import improvement
 from benchmarks import baselines, inputs, measure
@@ -140,7 +140,9 @@ def _measure_cell(config: SelfplayBenchConfig, cell: str) -> dict[str, measure.T
     variables = jax.jit(functools.partial(initial_variables.init, game, network_config))(
         network_key
     )
-    begin = functools.partial(jax.jit(starts.spread_games, static_argnums=(0, 2)), game, begin_key)
+    begin = functools.partial(
+        jax.jit(initial_games.spread_games, static_argnums=(0, 2)), game, begin_key
+    )
     games = inputs.spread(begin, 64, config.batch, config.before_ply)
 
     def azo(variables, key, games):

@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from azo.games import registry
-from azo.learning import iteration, placement
+from azo.learning import iteration, sharding
 from azo.settings import shipped_files
 from azo.training import config
 
@@ -44,8 +44,8 @@ def signature(name: str) -> dict[str, float]:
     settings = config.load_file(shipped_files.CONFIGS / f"{recipe}.toml")
     settings = config.with_settings(settings, changes)
     game = registry.make(settings.game)
-    mesh = placement.make_mesh(NUM_DEVICES)
-    state = placement.begin(game, settings, mesh, seed=0)
+    mesh = sharding.make_mesh(NUM_DEVICES)
+    state = sharding.begin(game, settings, mesh, seed=0)
     iterate = iteration.build(game, settings, mesh)
     for number in range(num_iterations):
         state, _ = iterate(state, number / settings.run.num_iterations)

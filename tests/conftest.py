@@ -24,7 +24,7 @@ import jax
 import pytest
 from support.drivers import web_visit
 
-from azo.learning import iteration, learner, placement, run_state
+from azo.learning import iteration, learner, run_state, sharding
 from azo.process import code_identity, console, program_cache
 
 # XLA's newer emitters of fused loops double the time of compiling; JAX 0.11 has no others.
@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _programs_are_shared():
     """Runs with equal recipes share their first state and their program, which takes 4 s each."""
-    build, begin = iteration.build, placement.begin
+    build, begin = iteration.build, sharding.begin
     programs, states = {}, {}
 
     def key(game, config, mesh, **others):
@@ -108,7 +108,7 @@ def _programs_are_shared():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(iteration, "build", shared_build)
-        patch.setattr(placement, "begin", shared_begin)
+        patch.setattr(sharding, "begin", shared_begin)
         yield
 
 

@@ -11,7 +11,7 @@ from support.drivers import refusals
 
 from azo.cli import command_line
 from azo.games import othello
-from azo.learning import starts as azo_starts
+from azo.learning import initial_games
 from azo.networks import initial_variables, network
 from azo.search import improvement
 from benchmarks import all as every
@@ -139,7 +139,7 @@ def hashed(key, position):
 
 
 def roots(num_games: int) -> othello.Position:
-    return azo_starts.spread_games(FOUR, jax.random.key(0), num_games).position
+    return initial_games.spread_games(FOUR, jax.random.key(0), num_games).position
 
 
 def test_puct_by_mctx_with_the_same_trees_finds_what_azo_finds():
@@ -182,7 +182,7 @@ def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
 
 
 def test_iteration_learns_from_the_full_replay_and_not_from_the_empty_one():
-    settings, mesh = tiny_run.settings(), iteration.placement.make_mesh(1)
+    settings, mesh = tiny_run.settings(), iteration.sharding.make_mesh(1)
     loss = "learner/policy_loss"
     programs = iteration._programs(settings, tiny_run.game(), mesh, seed=0)
     for _ in range(2):  # the state that is donated is a copy

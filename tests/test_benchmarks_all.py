@@ -48,7 +48,7 @@ def learning_row(whole, playing):
         name: measure.Timing(seconds, seconds, has_one_core=False)
         for name, seconds in {"whole": whole, "playing": playing, "network": whole}.items()
     }
-    mesh = iteration.placement.make_mesh(1)
+    mesh = iteration.sharding.make_mesh(1)
     return iteration._rows(tiny_run.settings(), mesh, timings, num_games=4)[-1]
 
 

@@ -22,7 +22,7 @@ from jaxlib.mlir import ir
 
 import azo.learning.iteration
 from azo.games import othello, patterns, registry
-from azo.learning import learner, placement, replay, run_state
+from azo.learning import learner, replay, run_state, sharding
 from azo.networks import initial_variables, network
 from azo.search import improvement
 from azo.settings import shipped_files
@@ -104,7 +104,7 @@ def iteration():
     game = registry.make(recipe.game)
     create = functools.partial(run_state.create, game, recipe, seed=0, num_devices=1)
     progress = jax.ShapeDtypeStruct((), jnp.float32)
-    program = azo.learning.iteration.build(game, recipe, placement.make_mesh(1))
+    program = azo.learning.iteration.build(game, recipe, sharding.make_mesh(1))
     return program, (jax.eval_shape(create), progress)
 
 
@@ -261,7 +261,7 @@ def actions(position, ply=first_legal):
 
 
 def over_devices(position):
-    mesh = placement.make_mesh(2)
+    mesh = sharding.make_mesh(2)
     rows, plies = PartitionSpec(run_state.AXIS), PartitionSpec(None, run_state.AXIS)
     return jax.shard_map(actions, mesh=mesh, in_specs=rows, out_specs=plies)(position)
 

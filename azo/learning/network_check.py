@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import run_state, starts
+from azo.learning import initial_games, run_state
 from azo.networks import heads, network, pattern_network, pattern_tables
 
 _BATCH = 6  # positions, an even number
@@ -29,7 +29,7 @@ def check_network(
         model = network.build(game, network_or_settings)
     else:
         model = network.construct(network_or_settings, game, network.NetworkConfig(kind="residual"))
-    games = _jit(lambda: starts.spread_games(game, jax.random.key(0), _BATCH))()
+    games = _jit(lambda: initial_games.spread_games(game, jax.random.key(0), _BATCH))()
     planes = network.planes_of(game, model.config, games.position)
     variables = _checked_variables(model, planes)
     _check_play(game, model, variables, planes)

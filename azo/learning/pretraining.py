@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import selfplay, starts, supervised, targets, trajectories
+from azo.learning import initial_games, selfplay, supervised, targets, trajectories
 from azo.process import code_identity
 from azo.search import improvement
 
@@ -57,7 +57,7 @@ def searched_plies(
     search's policy. A game begins after up to `max_opening_plies` random plies.
     """
     begin_key, play_key, _ = jax.random.split(key, 3)
-    games = starts.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
+    games = initial_games.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
     config = selfplay.SelfplayConfig(
         num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
     )

@@ -14,7 +14,7 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import protocol, summaries
-from azo.learning import generations, learner, replay, starts, trajectories
+from azo.learning import generations, initial_games, learner, replay, trajectories
 
 # Classes by name, since a field named like its module would hide the module in the class body.
 from azo.learning.learner import LearnerConfig, TrainState
@@ -118,7 +118,7 @@ def create(
     optimiser = learner.make_optimiser(config.learner, config.network)
     num_games = config.selfplay.num_games
     options = registry.active(game, config)
-    games = starts.spread_games(game, games_key, num_games, options=options)
+    games = initial_games.spread_games(game, games_key, num_games, options=options)
     parts = interface.begin_games(options, jax.random.fold_in(games_key, 0), num_games)
     actor_params = None
     if config.has_own_actor:

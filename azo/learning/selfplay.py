@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol
-from azo.learning import starts, trajectories
+from azo.learning import initial_games, trajectories
 from azo.learning.options import interface
 from azo.search import improvement, search_tree
 from azo.settings import setting_types
@@ -74,7 +74,7 @@ def play(
     num_games, states = games.ply.shape[0], states or {}
 
     def open_games(key: jax.Array, options_key: jax.Array) -> trajectories.GamesInProgress:
-        games = starts.new_games(
+        games = initial_games.new_games(
             game,
             key,
             num_games,

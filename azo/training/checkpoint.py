@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from azo.learning import placement, run_state
+from azo.learning import run_state, sharding
 from azo.networks import checkpoint_folder, exported_network, network_files
 from azo.process import distributed
 from azo.settings import setting_types, shipped_files, typed_settings
@@ -201,7 +201,7 @@ class Checkpoints(contextlib.ExitStack):
         on_host = jax.tree.unflatten(jax.tree.structure(plain), [arrays[name] for name in expected])
         if saved_rings != len(like.replay.size):
             where = jax.tree.map(_sharding, like.replay)
-            deal = jax.jit(placement.redistribute, static_argnums=1, out_shardings=where)
+            deal = jax.jit(sharding.redistribute, static_argnums=1, out_shardings=where)
             buffer = deal(on_host.replay, len(like.replay.size))
             on_host = dataclasses.replace(on_host, replay=buffer)
         state = jax.tree.map(_placed, on_host, like)

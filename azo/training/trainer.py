@@ -19,7 +19,7 @@ import rich.console
 from jax.sharding import Mesh
 
 from azo.games import othello, plurals, protocol, registry
-from azo.learning import generations, iteration, placement, promotion, run_state, statistics
+from azo.learning import generations, iteration, promotion, run_state, sharding, statistics
 from azo.networks import checkpoint_folder, network, network_files, origin
 from azo.process import (
     code_identity,
@@ -71,7 +71,7 @@ def train(
     distributed.refuse_others()
     distributed.check_equal("settings and versions", _of_all_processes(settings))
     stop = stop or interruption.StopRequest()
-    mesh = placement.make_mesh(devices.prepare(settings))
+    mesh = sharding.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
     rules.named(settings.search.algorithm)  # an import path is wrong before anything is compiled
     lengths: dict[str, Any] = {"evaluation": settings.evaluation}
@@ -101,7 +101,7 @@ def train(
         matches = None
         if make_matches is not None:
             matches = shared_matches.SharedMatches(functools.partial(make_matches, settings, game))
-        state = placement.begin(
+        state = sharding.begin(
             game,
             settings,
             mesh,

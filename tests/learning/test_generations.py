@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.builders import tiny_run
 
-from azo.learning import generations, iteration, placement, promotion, replay
+from azo.learning import generations, iteration, promotion, replay, sharding
 
 GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
 
@@ -110,7 +110,7 @@ def test_after_a_failure_the_same_generation_goes_on_with_or_without_new_games()
 @pytest.mark.slow
 def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
     recipe = tiny_run.settings(replay={"min_positions": 1}, **GATED)
-    iterate = iteration.build(tiny_run.game(), recipe, placement.make_mesh(1))
+    iterate = iteration.build(tiny_run.game(), recipe, sharding.make_mesh(1))
 
     def games(best_scale, learner_scale):
         state = gated(best_scale)

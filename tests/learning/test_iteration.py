@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.builders import tiny_run
 
-from azo.learning import iteration, placement, replay, statistics
+from azo.learning import iteration, replay, sharding, statistics
 
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
@@ -116,7 +116,7 @@ def test_evaluations_are_counted_beyond_a_million():
 @pytest.mark.slow
 def test_the_window_of_iterations_turns_with_each_of_them():
     recipe = tiny_run.settings(replay={"window_iterations": 2, "min_positions": 1})
-    iterate = iteration.build(tiny_run.game(), recipe, placement.make_mesh(1))
+    iterate = iteration.build(tiny_run.game(), recipe, sharding.make_mesh(1))
     state, sizes = tiny_run.begin(1), [0, 0]
     for _ in range(5):
         state, metrics = iterate(state, 0.0)

@@ -10,7 +10,7 @@ from jax.sharding import PartitionSpec
 from support.builders import some_examples, tiny_run
 
 from azo.games import othello
-from azo.learning import learner, optimisers, placement, run_state
+from azo.learning import learner, optimisers, run_state, sharding
 from azo.networks import initial_variables, network, network_config
 
 GAME = some_examples.GAME
@@ -74,7 +74,7 @@ def learned(config, num_devices, sample):
     net_config = tiny_run.settings().network
     net = network.build(GAME, net_config).clone(is_training=True, axis_name=run_state.AXIS)
     optimiser = learner.make_optimiser(config, network.NetworkConfig(kind="residual"))
-    mesh = placement.make_mesh(num_devices)
+    mesh = sharding.make_mesh(num_devices)
 
     def learn(start, some):
         return learner.learn(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.builders import flat_games, made_plies
 
-from azo.learning import placement, replay, trajectories
+from azo.learning import replay, sharding, trajectories
 from azo.learning.options import duplicates, unplayed
 from azo.search import explored
 
@@ -54,7 +54,7 @@ def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_d
         window_starts=window_starts,
     )
     from_the_oldest = np.array([2, 3, 4, 10, 5, 11, 6, 12, 7, 13])
-    dealt = jax.jit(placement.redistribute, static_argnums=1)(buffers, num_devices)
+    dealt = jax.jit(sharding.redistribute, static_argnums=1)(buffers, num_devices)
     assert jax.tree.map(lambda x: x.dtype, dealt) == jax.tree.map(lambda x: x.dtype, buffers)
     columns = [(dealt.board[:, 0], 0), (dealt.board[:, 1], 100), (dealt.policy[:, 4], 0)]
     columns += [(dealt.value, 0), (-dealt.score, 0)]

@@ -7,7 +7,7 @@ import pytest
 from support.builders import flat_games, tiny_run
 from support.fakes import fake_evaluation
 
-from azo.learning import selfplay, starts
+from azo.learning import initial_games, selfplay
 from azo.learning.options import registry
 from azo.search import improvement
 
@@ -76,7 +76,7 @@ def test_as_many_explored_positions_are_found_as_plies_of_this_network_are_playe
 
     @jax.jit
     def play(key):
-        games = starts.new_games(GAME, key, 8)
+        games = initial_games.new_games(GAME, key, 8)
         origin = {"iteration": 6, "actor_version": 3}
         settings = {"search": search, "config": recipe.selfplay, "options": options}
         return selfplay.play(GAME, evaluate, key, games, **settings, **origin)[1:]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.builders import tiny_run
 
-from azo.learning import generations, placement
+from azo.learning import generations, sharding
 from azo.matches import elo, run_matches
 from azo.networks import network_files
 from azo.process import interruption
@@ -38,7 +38,7 @@ def a_trainer(folder, **sections):
     return trainer.Trainer(
         settings,
         tiny_run.game(),
-        placement.make_mesh(1),
+        sharding.make_mesh(1),
         settings.network,
         run_matches.RunMatches(settings, tiny_run.game()),
         checkpoints=None,

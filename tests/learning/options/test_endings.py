@@ -12,7 +12,7 @@ from support.fakes import fake_evaluation
 from support.references import slow_minimax
 
 from azo.games import othello
-from azo.learning import replay, selfplay, starts, statistics, targets, trajectories
+from azo.learning import initial_games, replay, selfplay, statistics, targets, trajectories
 from azo.learning.options import endings, interface, registry, resignation
 from azo.search import improvement
 
@@ -101,7 +101,7 @@ def adjudicated_games():
 
     @jax.jit
     def play(key):
-        games = starts.spread_games(FOUR, key, 16, options=options)
+        games = initial_games.spread_games(FOUR, key, 16, options=options)
         games = games.replace(options=interface.begin_games(options, key, 16))
         after, played, records = selfplay.play(
             FOUR,

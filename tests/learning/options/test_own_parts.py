@@ -12,7 +12,7 @@ from support.builders import made_plies, tiny_run
 
 import azo
 from azo.games import tictactoe
-from azo.learning import iteration, learner, placement, replay, targets, trajectories
+from azo.learning import iteration, learner, replay, sharding, targets, trajectories
 from azo.learning.options import interface, registry
 from azo.networks import initial_variables, network
 from azo.settings import import_paths
@@ -118,8 +118,8 @@ def test_rows_are_drawn_in_proportion_to_their_priority():
 @pytest.mark.thorough
 def test_a_run_learns_with_parts_of_its_own():
     recipe = tiny_run.settings(**OWN)
-    state = placement.begin(GAME, recipe, placement.make_mesh(1), seed=0)
-    iterate = iteration.build(GAME, recipe, placement.make_mesh(1))
+    state = sharding.begin(GAME, recipe, sharding.make_mesh(1), seed=0)
+    iterate = iteration.build(GAME, recipe, sharding.make_mesh(1))
     drawn = np.asarray(state.games.options["Own"])
     assert len(set(drawn)) > 1
     for number in range(1, 5):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
-from azo.learning import selfplay, starts
+from azo.learning import initial_games, selfplay
 from azo.search import improvement
 
 GAME = othello.Othello(4)
@@ -22,7 +22,7 @@ def played():
     @jax.jit
     def begin_and_play(key):
         begin_key, play_key = jax.random.split(key)
-        games = starts.spread_games(GAME, begin_key, NUM_GAMES)
+        games = initial_games.spread_games(GAME, begin_key, NUM_GAMES)
         played = selfplay.play(GAME, flat, play_key, games, search=search, config=config)
         return games, *played[:2]
 

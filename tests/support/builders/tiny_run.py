@@ -8,7 +8,7 @@ import numpy as np
 
 import azo.learning.iteration
 from azo.games import registry
-from azo.learning import placement
+from azo.learning import sharding
 from azo.networks import initial_variables, network_files
 from azo.training import checkpoint, config, metrics
 
@@ -77,14 +77,14 @@ def export(folder, **sections):
 
 def begin(num_devices: int, **sections):
     """Returns the state before the first iteration, new at each call, since runs donate theirs."""
-    mesh = placement.make_mesh(num_devices)
-    return placement.begin(game(), settings(**sections), mesh, seed=0)
+    mesh = sharding.make_mesh(num_devices)
+    return sharding.begin(game(), settings(**sections), mesh, seed=0)
 
 
 @functools.cache
 def iteration(num_devices: int):
     """Returns the jitted iteration."""
-    recipe, mesh = settings(), placement.make_mesh(num_devices)
+    recipe, mesh = settings(), sharding.make_mesh(num_devices)
     return azo.learning.iteration.build(game(), recipe, mesh)
 
 

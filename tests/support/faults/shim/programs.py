@@ -23,7 +23,7 @@ from azo.coach import deck
 from azo.engine import opening_book
 from azo.formats import ggf
 from azo.games import notation, variant
-from azo.learning import placement
+from azo.learning import sharding
 from azo.matches import tournament_runner
 from azo.networks import checkpoint_folder, network_files
 from azo.storage import journal
@@ -425,7 +425,7 @@ PROGRAMS = AZO | {Careless.name: Careless}
 @contextlib.contextmanager
 def states_are_shared() -> Iterator[None]:
     """Begins each run from a copy of one first state, which takes seconds to make."""
-    begin, made = placement.begin, {}
+    begin, made = sharding.begin, {}
 
     def shared(game, config, mesh, *, seed, start=None, teacher=None):
         if seed not in made:
@@ -433,5 +433,5 @@ def states_are_shared() -> Iterator[None]:
         return jax.tree.map(lambda x: x.copy(), made[seed])  # a run donates its state
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "begin", shared)
+        patch.setattr(sharding, "begin", shared)
         yield

@@ -6,13 +6,13 @@ import pytest
 from support.builders import tiny_run
 
 from azo.games import othello, tictactoe
-from azo.learning import starts
+from azo.learning import initial_games
 from azo.learning.options import adjudication
 
 
 def test_an_opening_that_would_end_the_game_is_not_played():
     game = tictactoe.TicTacToe()
-    games = starts.new_games(game, jax.random.key(0), 200, max_opening_plies=9)
+    games = initial_games.new_games(game, jax.random.key(0), 200, max_opening_plies=9)
     assert not game.is_over(games.position).any()
     assert games.ply.max() > 4
 
@@ -27,7 +27,7 @@ def test_new_games_begin_after_so_many_random_plies(size, minimum, maximum, empt
         "endings": {"adjudicate_empties": empties},
         "replay": {"capacity": 4096},
     }
-    games = starts.new_games(
+    games = initial_games.new_games(
         game,
         jax.random.key(0),
         4000,
