@@ -85,7 +85,8 @@ signature: $(VENV)/.installed-test
 bench: $(VENV)/.installed-run$(EXTRAS) $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.all $(ARGS)
 
-# Half an hour on two cores; it downloads XLA's compilers for CUDA and for TPUs, 0.5 GB.
+# Half an hour on two cores; it downloads XLA's compilers for CUDA and for TPUs, 0.5 GB. Of small
+# programs only, as in CI: TARGETS=check, three minutes; TARGETS="check --store" renews their figures.
 accelerators:
 	scripts/accelerators.sh $(TARGETS)
 

@@ -1,14 +1,11 @@
-"""Programs lowered for CUDA on a CPU: what they must not have, and how many costly operations.
+"""Programs lowered for CUDA on a CPU: what they must and must not have.
 
-The rules alone are compiled for the CPU, for what makes them fast there.
-
-Counts are stored in `tests/data/lowering.json`. A change by more than `TOLERANCE` fails; a commit
-that means it stores new ones: `PYTHONPATH=.:tests python tests/test_lowering.py`.
+The rules alone are compiled for the CPU, for what makes them fast there. How large the programs
+become, and how many kernels they have, is known only after XLA's compiler for the device:
+`benchmarks.accelerators.check`.
 """
 
 import functools
-import json
-import pathlib
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -29,8 +26,6 @@ from azo.settings import shipped_files
 from azo.solver.device import batched
 from azo.training import config
 
-FILE = pathlib.Path(__file__).parent / "data" / "lowering.json"
-TOLERANCE = 0.25  # of a stored number, besides one operation
 COLLECTIVES = {
     "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute",
     "reduce_scatter",
@@ -198,11 +193,6 @@ def count(name, *kinds) -> int:
     return sum(one.kind in kinds for one in program(name))
 
 
-def sizes(name) -> dict[str, int]:
-    """Returns the numbers of a program that are stored."""
-    return {kind: count(name, kind) for kind in COSTLY}
-
-
 @pytest.mark.thorough
 @every_program
 def test_nothing_leaves_the_device_and_one_device_sends_nothing_to_others(name):
@@ -287,18 +277,3 @@ def test_transformed_rules_are_compiled_and_play_as_those_of_a_batch(play, thoro
     for game in np.ndindex(first.shape):
         alone = actions(jax.tree.map(lambda x, game=game: x[game], position))
         np.testing.assert_array_equal(compiled(position)[:, *game], alone)
-
-
-@every_program
-def test_sizes_are_about_those_stored(name):
-    stored, found = json.loads(FILE.read_text())[name], sizes(name)
-    far = {
-        unit: (number, stored[unit])
-        for unit, number in found.items()
-        if abs(number - stored[unit]) > 1 + TOLERANCE * stored[unit]
-    }
-    assert not far, f"{name}: found and stored {far}; store new numbers if the change is meant"
-
-
-if __name__ == "__main__":
-    FILE.write_text(json.dumps({name: sizes(name) for name in PROGRAMS}, indent=2) + "\n")

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from azo.games import othello, registry
 from azo.learning import iteration, run_state
 from azo.networks import network
 from azo.search import improvement
+from azo.solver.device import batched
 from azo.training import config
 from benchmarks import baselines
 
@@ -23,7 +24,9 @@ TOWERS = {
 }
 
 
-def whole(settings: config.Config, mesh: Mesh) -> jax.stages.Lowered:
+def whole(
+    settings: config.Config, mesh: Mesh, kind: iteration.Kind = "play_and_learn"
+) -> jax.stages.Lowered:
     """Returns the iteration of a run, lowered for the devices of a mesh."""
     game, recipe = registry.make(settings.game), settings
     create = functools.partial(
@@ -37,7 +40,7 @@ def whole(settings: config.Config, mesh: Mesh) -> jax.stages.Lowered:
     fields = {field.name: placed(field.name) for field in dataclasses.fields(shapes)}
     state = dataclasses.replace(shapes, **fields)
     progress = _placed(mesh, jax.ShapeDtypeStruct((), jnp.float32), PartitionSpec())
-    return iteration.build(game, recipe, mesh).lower(state, progress)
+    return iteration.build(game, recipe, mesh, kind=kind).lower(state, progress)
 
 
 def search(
@@ -47,9 +50,13 @@ def search(
     *,
     num_games: int,
     num_simulations: int,
+    algorithm: str = "gumbel",
+    kernels: Literal["auto", "on", "off"] = "auto",
 ) -> jax.stages.Lowered:
     """Returns a search by azo, by mctx on azo's rules, or as in Pgx's example, lowered."""
-    settings = improvement.SearchConfig(algorithm="gumbel", num_simulations=num_simulations)
+    settings = improvement.SearchConfig(
+        algorithm=algorithm, num_simulations=num_simulations, kernels=kernels
+    )
 
     def by_azo(variables: network.Variables, key: jax.Array, position: Any) -> Any:
         evaluate = network.folded_evaluator(GAME, network_config, variables)
@@ -90,6 +97,17 @@ def search(
     variables = network.shapes(GAME, network_config)
     arguments = _placed(mesh, (variables, key, positions), PartitionSpec())
     return jax.jit(functions[by]).lower(*arguments)
+
+
+def solver(
+    mesh: Mesh, *, num_positions: int, max_empties: int, num_lanes: int
+) -> jax.stages.Lowered:
+    """Returns the exact solution of endings, lowered."""
+    positions = jax.eval_shape(functools.partial(GAME.start, num_positions))
+    solve = functools.partial(batched.solve, GAME, max_empties=max_empties, num_lanes=num_lanes)
+    return jax.jit(lambda position: solve(position)).lower(
+        _placed(mesh, positions, PartitionSpec())
+    )
 
 
 def _placed(mesh: Mesh, shapes: Any, spec: PartitionSpec) -> Any:

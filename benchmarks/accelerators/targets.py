@@ -4,7 +4,6 @@ The plugins for CUDA and for TPUs exclude each other, so each has a separate env
 accelerators` makes both.
 """
 
-import contextlib
 import dataclasses
 import os
 import pathlib
@@ -71,10 +70,7 @@ def mesh(target: Target, axis: str) -> jax.sharding.Mesh:
     if target.platform == "tpu":
         described: Any = topologies.get_topology_desc(platform="tpu", topology_name=target.topology)
     else:
-        import jax_plugins.xla_cuda12
-
-        with contextlib.suppress(Exception):  # JAX may have found it already
-            jax_plugins.xla_cuda12.initialize()
+        jax.devices()  # finds the plugin
         described = topologies.get_topology_desc(
             platform="cuda",
             topology_name=target.name,
