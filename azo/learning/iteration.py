@@ -6,8 +6,9 @@ An iteration may also be the first three, or the last one. Options, see `options
 part in each of them.
 
 It runs under `shard_map` over the mesh axis `data`, also with one device. Each device plays its own
-games into its own ring, without waiting for other devices. Gradients, batch statistics of the
-normalisation and metrics are averaged over devices.
+games into its own ring, without waiting for other devices. Gradients, metrics and running averages
+of the normalisation are averaged over devices; so are the statistics of each batch unless
+`learner.batch_statistics` is "device".
 """
 
 import dataclasses
@@ -215,9 +216,10 @@ class _Iteration:
                 return replay.take(buffer, draw(buffer, key, self.num_examples, window))
 
             model = network.build(game, config.network)
+            is_global = config.learner.batch_statistics == "global"
             return learner.learn(
                 game,
-                model.clone(is_training=True, axis_name=self.axis_name),
+                model.clone(is_training=True, axis_name=self.axis_name if is_global else None),
                 learner.make_optimiser(config.learner, config.network, progress),
                 key,
                 train_state,

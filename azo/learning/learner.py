@@ -64,6 +64,10 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     entropy_bonus: setting_types.TracedNonNegative = 0.0
     """Weight of the entropy bonus: the policy's entropy over legal moves, subtracted from the
     loss."""
+    batch_statistics: Literal["global", "device"] = setting_types.in_schedule("global")
+    """On several devices, batch normalisation in learning uses the mean and variance of the whole
+    batch (global), or of each device's part (device). The latter saves two exchanges between
+    devices per layer; results then depend on the number of devices."""
     augment: bool = setting_types.in_schedule(False)
     """Apply a random symmetry to each example. Pattern networks are symmetric and do not need
     it."""

@@ -69,10 +69,10 @@ def test_sgd_adds_momentum_and_scales_large_gradients_down():
     )  # -0.1 * (0.9 + 1) * (3, 4)
 
 
-def learned(config, num_devices, sample):
+def learned(config, num_devices, sample, examples=None, statistics_axis=run_state.AXIS):
     """Learner and losses after `config.num_steps` steps, a device's examples drawn by `sample`."""
     net_config = tiny_run.settings().network
-    net = network.build(GAME, net_config).clone(is_training=True, axis_name=run_state.AXIS)
+    net = network.build(GAME, net_config).clone(is_training=True, axis_name=statistics_axis)
     optimiser = learner.make_optimiser(config, network.NetworkConfig(kind="residual"))
     mesh = sharding.make_mesh(num_devices)
 
@@ -97,7 +97,7 @@ def learned(config, num_devices, sample):
         variables = initial_variables.init(GAME, net_config, jax.random.key(0))
         return sharded(learner.init(optimiser, variables), some)
 
-    return jax.device_get(jax.jit(run)(some_examples.finished()))
+    return jax.device_get(jax.jit(run)(examples or some_examples.finished()))
 
 
 @pytest.mark.thorough
@@ -123,13 +123,14 @@ def test_a_few_positions_are_learned_by_heart(optimiser):
     assert mean.score < 0.4
 
 
+def all_of_them(some, key):
+    del key
+    return some
+
+
 @pytest.mark.thorough
 @pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 def test_a_batch_spread_over_eight_devices_gives_the_same_steps():
-    def all_of_them(some, key):
-        del key
-        return some
-
     config = learner.LearnerConfig(
         optimiser="sgd",
         num_steps=2,
@@ -145,6 +146,19 @@ def test_a_batch_spread_over_eight_devices_gives_the_same_steps():
     jax.tree.map(close, one.params, many.params)
     jax.tree.map(close, one.batch_stats, many.batch_stats)
     jax.tree.map(close, one_losses, many_losses)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
+def test_with_statistics_of_each_device_equal_parts_give_the_steps_of_one_part():
+    config = learner.LearnerConfig(optimiser="sgd", num_steps=2, augment=False, warmup_steps=0)
+    part = some_examples.finished()
+    twice = jax.tree.map(lambda x: jnp.concatenate([x, x]), part)
+    one, _ = learned(config, 1, all_of_them, part, None)
+    two, _ = learned(config, 2, all_of_them, twice, None)
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6)  # another order
+    jax.tree.map(close, one.params, two.params)
+    jax.tree.map(close, one.batch_stats, two.batch_stats)
 
 
 @pytest.mark.parametrize(
