@@ -3,7 +3,6 @@
 Each check raises ValueError with one line that names the settings and says what would work.
 """
 
-import functools
 from typing import Any
 
 import jax
@@ -12,6 +11,7 @@ from azo.games import othello, plurals, protocol
 from azo.learning import run_state
 from azo.process import memory
 from azo.search import tree_size
+from azo.training import memory_estimate
 
 
 def check_devices(settings: run_state.RecipeConfig, num_devices: int) -> None:
@@ -37,22 +37,12 @@ def check_memory(
     """Raises ValueError if one of `num_devices` cannot hold its share of a run.
 
     `matches` are sections of the settings with `num_games` and `num_simulations`, by name. Nothing
-    is allocated. The compiled iteration says what more it needs, such as activations of a batch.
+    is allocated.
     """
-    create = functools.partial(run_state.create, game, settings, seed=0, num_devices=num_devices)
-    state = jax.eval_shape(create)
-    trees = tree_size.num_bytes(game, settings.selfplay.num_games, settings.search.num_simulations)
-    split = {
-        "replay.capacity": memory.num_bytes(state.replay),
-        "selfplay.num_games": trees + memory.num_bytes((state.games, state.history)),
-    }
-    # The devices of a CPU share its memory.
-    is_shared = jax.local_devices()[0].platform == "cpu"
-    share = jax.process_count() if is_shared else num_devices
-    parts = {name: size // share for name, size in split.items()}
-    memory.check_fits(
-        "the run", parts | {"the size of [network]": 2 * memory.num_bytes(state.learner)}
+    parts = memory_estimate.of_iteration(
+        settings, game, num_devices, jax.local_devices()[0].platform
     )
+    memory.check_fits("the run", parts)
     for name, match in matches.items():
         trees = tree_size.num_bytes(game, match.num_games, match.num_simulations)
         memory.check_fits("a match", {f"{name}.num_games": trees})
