@@ -25,6 +25,7 @@ from benchmarks.accelerators import cost, hlo, targets
 
 SEARCHES = ("azo", "mctx", "Pgx")
 SIZES = (512, 2048, 16384)
+ITERATION_SIZES = (512, 1024, 2048, 4096, 8192, 16384)
 NUM_GAMES, NUM_SIMULATIONS = 2048, 32
 
 
@@ -89,7 +90,7 @@ def _compile(flags: Flags) -> Any:
     if "iteration" in flags.parts:
         settings = config.load_file(shipped_files.CONFIGS / f"{flags.config}.toml")
         program, figures = _compiled(programs.whole(settings, mesh))
-        yield f"iteration-{flags.config}", figures | _of_iteration(program, settings)
+        yield f"iteration-{flags.config}", figures | _of_iteration(program, settings, target)
 
 
 def _compiled(lowered: Any) -> tuple[hlo.Loop, dict[str, Any]]:
@@ -126,7 +127,7 @@ def _of_search(program: hlo.Loop, target: targets.Target) -> dict[str, Any]:
     }
 
 
-def _of_iteration(program: hlo.Loop, settings: Any) -> dict[str, Any]:
+def _of_iteration(program: hlo.Loop, settings: Any, target: targets.Target) -> dict[str, Any]:
     simulation = _simulation(program)
     step = max(_loops(program), key=lambda loop: len(loop.kernels()))  # of the learner
     collectives = [x for x in step.kernels() if x.kind in hlo.COLLECTIVES]
@@ -135,7 +136,20 @@ def _of_iteration(program: hlo.Loop, settings: Any) -> dict[str, Any]:
         for loop in _loops(program)
         if "/endings/" in loop.path and not loop.loops and len(loop.kernels()) > 10
     ]
+    speeds = {}
+    if target.num_devices == 1 and not target.hertz:
+        plays, steps = settings.selfplay, settings.learner.num_steps
+        for size in ITERATION_SIZES:
+            scale = size / plays.num_games
+            simulations = plays.num_plies * settings.search.num_simulations
+            seconds = {
+                "search": simulations * cost.seconds(simulation, target, scale),
+                "learning": steps * scale * cost.seconds(step, target),
+                "endings": cost.ending_seconds(size * plays.num_plies),
+            }
+            speeds[size] = seconds | {"positions": size * plays.num_plies}
     return {
+        "speeds": speeds,
         "simulation_kernels": len(simulation.kernels()),
         "simulation_reads": simulation.num_host_reads(),
         "simulation_cycles": simulation.cycles(),
@@ -160,7 +174,7 @@ def _loops(program: hlo.Loop) -> list[hlo.Loop]:
 
 def tables(results: dict[str, dict[str, Any]]) -> list[str]:
     """Returns the tables of results, by the names of their files, as Markdown."""
-    searches, speeds, iterations = [], [], []
+    searches, speeds, iterations, whole = [], [], [], []
     for name, x in sorted(results.items()):
         target, kind, *rest = name.split("-", 2)
         if kind == "search":
@@ -187,6 +201,7 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
                 f" {x['step_kernels']} | {x['step_collectives']} |"
                 f" {', '.join(map(str, x['solver_kernels'])) or '-'} |"
             )
+            whole += _rows_of_iteration(target, x.get("speeds", {}))
     lines = [
         f"One simulation of a Gumbel search with {NUM_SIMULATIONS} simulations per move, for"
         f" {NUM_GAMES:,} games. Kernels and bytes are compiled; cycles are estimated by the"
@@ -211,7 +226,31 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
         *speeds,
         "",
     ]
-    return lines + _table_of_iterations(iterations)
+    return lines + _table_of_iterations(iterations) + _table_of_times(whole)
+
+
+def _rows_of_iteration(target: str, speeds: dict[str, dict[str, float]]) -> list[str]:
+    rows = []
+    for size, x in speeds.items():
+        seconds = x["search"] + x["learning"] + x["endings"]
+        rows.append(
+            f"| {target} | {int(size):,} | {x['search']:.2f} | {x['learning']:.2f} |"
+            f" {x['endings']:.2f} | {seconds:.2f} | {_rounded(x['positions'] / seconds)} |"
+        )
+    return rows
+
+
+def _table_of_times(rows: list[str]) -> list[str]:
+    if not rows:
+        return []
+    return [
+        "Seconds of an iteration, calculated, with as many learning steps per position:",
+        "",
+        "| target | games | search | learning | exact endings | in all | positions per second |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *rows,
+        "",
+    ]
 
 
 def _table_of_iterations(rows: list[str]) -> list[str]:
