@@ -52,6 +52,9 @@ def run(
     num_leaves = config.leaves_per_step
 
     def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
+        return search_tree.lay_games_last(simulate(index, search_tree.lay_games_last(tree)))
+
+    def simulate(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
         new_node = index * num_leaves + 1 + jnp.arange(num_leaves)
         with jax.named_scope("descent"):
             paths = descend(tree, new_node, rule, config)
@@ -68,7 +71,7 @@ def run(
             tree, new_node, paths, leaves, cuda=by_kernel, default=add
         )
 
-    tree = _init_tree(game, root, rule.moves, root_value, config)
+    tree = search_tree.lay_games_last(_init_tree(game, root, rule.moves, root_value, config))
     return jax.lax.fori_loop(0, config.num_simulations // num_leaves, step, tree)
 
 
@@ -99,14 +102,15 @@ def descend(
 ) -> Path:
     """Descends each tree along `L` paths, one after the other, and returns these."""
     if new_node.shape[0] == 1:
+        kernels: dict[str, Any] = {}
         if has_kernels(rule, config):
             from azo.search.kernels import descent  # imports Pallas, which takes a second
 
-            kernel = functools.partial(descent.descend, descend_once, rule=rule)
-            loop = functools.partial(descend_once, rule=rule)
-            path = jax.lax.platform_dependent(tree, cuda=kernel, default=loop)
-        else:
-            path = descend_once(tree, rule)
+            kernels = {"cuda": functools.partial(descent.descend, descend_once, rule=rule)}
+        loop = functools.partial(descend_once, rule=rule)
+        path = jax.lax.platform_dependent(
+            tree, **kernels, tpu=lambda tree: loop(search_tree.games_last(tree)), default=loop
+        )
         return jax.tree.map(lambda x: x[:, None], path)
 
     def next_path(state: tuple, new_node: jax.Array) -> tuple[tuple, Path]:
@@ -162,7 +166,9 @@ def descend_once(
             node=jnp.where(moves, child, path.node),
             slot=jnp.where(moves, rule.select_below(node), path.slot),
             # No node has the number UNVISITED, so a path that has ended gets no more signs.
-            sign=jnp.where(nodes == child[:, None], path.leaf_sign[:, None], path.sign),
+            sign=search_tree.lay_games_last(
+                jnp.where(nodes == child[:, None], path.leaf_sign[:, None], path.sign)
+            ),
             leaf_sign=jnp.where(moves, -path.leaf_sign, path.leaf_sign),
         )
         return follow(path)
@@ -170,7 +176,9 @@ def descend_once(
     path = Path(
         node=root,
         slot=rule.select_at_root(search_tree.node_of(tree, root, virtual)),
-        sign=jnp.broadcast_to((nodes == 0).astype(jnp.int8), (batch, num_nodes)),
+        sign=search_tree.lay_games_last(
+            jnp.broadcast_to((nodes == 0).astype(jnp.int8), (batch, num_nodes))
+        ),
         leaf_sign=jnp.full(batch, -1, jnp.int8),
         end_node=jnp.full(batch, UNVISITED),
     )
@@ -309,7 +317,21 @@ def _link(child: jax.Array, paths: Path, new_node: jax.Array) -> jax.Array:
     node = jnp.where(paths.end_node == UNVISITED, paths.node, num_nodes)
     tree = jnp.arange(batch).reshape(batch, *(1,) * (node.ndim - 1))
     new_node = jnp.broadcast_to(new_node.astype(child.dtype), node.shape)
-    return child.at[tree, node, paths.slot].set(new_node, mode="drop")
+
+    def scatter(child: jax.Array) -> jax.Array:
+        return child.at[tree, node, paths.slot].set(new_node, mode="drop")
+
+    def choose(child: jax.Array) -> jax.Array:
+        """Does the same on a TPU, whose scatter wants another layout of the array."""
+        nodes, slots, numbers = (x.reshape(batch, -1) for x in (node, paths.slot, new_node))
+        for leaf in range(nodes.shape[1]):
+            at_node, at_slot, number = (x[:, leaf, None, None] for x in (nodes, slots, numbers))
+            is_node = jnp.arange(num_nodes)[None, :, None] == at_node
+            is_slot = jnp.arange(child.shape[2])[None, None] == at_slot
+            child = jnp.where(is_node & is_slot, number, child)
+        return jax.lax.optimization_barrier(child)
+
+    return jax.lax.platform_dependent(child, tpu=choose, default=scatter)
 
 
 def back_up(tree: search_tree.Tree, paths: Path, new_node: jax.Array) -> search_tree.Tree:

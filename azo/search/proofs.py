@@ -7,6 +7,8 @@ whose upper bound is not above the lower bound of its node is not searched.
 """
 
 import dataclasses
+import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -60,8 +62,22 @@ def pass_up(game: protocol.Game, tree: search_tree.Tree, node: jax.Array) -> sea
 
     The parents `node` are `[B, L]` int32, or -1; the bounds of other nodes are up to date.
     """
-    rows = jnp.arange(node.shape[0])[:, None]
 
+    def on_tpu(tree: search_tree.Tree, node: jax.Array) -> Bounds:
+        lazy = dataclasses.replace(search_tree.games_last(tree), bounds=tree.bounds)
+        return _passed_up(game, _tightened_by_choice, lazy, node)
+
+    loop = functools.partial(_passed_up, game, _tightened_by_scatter)
+    bounds = jax.lax.platform_dependent(tree, node, tpu=on_tpu, default=loop)
+    return dataclasses.replace(tree, bounds=bounds)
+
+
+def _passed_up(
+    game: protocol.Game,
+    put: Callable[[Bounds, jax.Array, jax.Array, Bounds], Bounds],
+    tree: search_tree.Tree,
+    node: jax.Array,
+) -> Bounds:
     def is_active(state: tuple[Bounds, jax.Array]) -> jax.Array:
         return (state[1] >= 0).any()
 
@@ -73,16 +89,36 @@ def pass_up(game: protocol.Game, tree: search_tree.Tree, node: jax.Array) -> sea
         has_all = _has_all(game, search_tree.at_node(tree.moves, at))
         new = tightened(old, moves, has_all)
         is_better = (node >= 0) & ((new.lower > old.lower) | (new.upper < old.upper))
-        row = jnp.where(is_better, rows, tree.visits.shape[0])
-        bounds = Bounds(
-            lower=bounds.lower.at[row, at].max(new.lower, mode="drop"),
-            upper=bounds.upper.at[row, at].min(new.upper, mode="drop"),
-        )
+        bounds = put(bounds, at, is_better, new)
         parent = search_tree.at_node(tree.parent, at).astype(jnp.int32)
         return bounds, jnp.where(is_better, parent, -1)
 
-    bounds, _ = jax.lax.while_loop(is_active, step, (tree.bounds, node))
-    return dataclasses.replace(tree, bounds=bounds)
+    return jax.lax.while_loop(is_active, step, (tree.bounds, node))[0]
+
+
+def _tightened_by_scatter(
+    bounds: Bounds, node: jax.Array, is_better: jax.Array, new: Bounds
+) -> Bounds:
+    """Returns the bounds `[B, N]`, tightened at nodes `[B, L]` where new ones are better."""
+    num_games = node.shape[0]
+    row = jnp.where(is_better, jnp.arange(num_games)[:, None], num_games)
+    return Bounds(
+        lower=bounds.lower.at[row, node].max(new.lower, mode="drop"),
+        upper=bounds.upper.at[row, node].min(new.upper, mode="drop"),
+    )
+
+
+def _tightened_by_choice(
+    bounds: Bounds, node: jax.Array, is_better: jax.Array, new: Bounds
+) -> Bounds:
+    """Returns the same without a scatter, before which a TPU sorts."""
+    lower, upper = bounds.lower, bounds.upper
+    for leaf in range(node.shape[1]):
+        one = slice(leaf, leaf + 1)
+        is_there = (jnp.arange(lower.shape[1])[None] == node[:, one]) & is_better[:, one]
+        lower = jnp.where(is_there, jnp.maximum(lower, new.lower[:, one]), lower)
+        upper = jnp.where(is_there, jnp.minimum(upper, new.upper[:, one]), upper)
+    return Bounds(lower=lower, upper=upper)
 
 
 def look_ahead_at_root(

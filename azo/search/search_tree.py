@@ -15,11 +15,13 @@ maximises a mix of the result and the final score, see `mix_values`.
 
 import abc
 import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
+from jax.experimental import layout
 
 from azo.games import protocol
 
@@ -111,26 +113,38 @@ def compact(game: protocol.Game, position: protocol.Position, logits: jax.Array)
         action = jax.lax.platform_dependent(
             action, legal, logits, cuda=_likeliest_by_rank, default=_likeliest_if_full
         )
-    in_slots = jnp.take_along_axis(logits, jnp.maximum(action, 0), axis=1)
+    in_slots = jax.lax.platform_dependent(
+        logits, jnp.maximum(action, 0), tpu=_at_node_on_tpu, default=_along_last_axis
+    )
     return Moves(
         action=action.astype(jnp.int16),
         logits=jax.nn.log_softmax(mask_illegal(in_slots, action >= 0)),
     )
 
 
+def _along_last_axis(x: jax.Array, index: jax.Array) -> jax.Array:
+    return jnp.take_along_axis(x, index, axis=1)
+
+
 def at_node(x: Any, node: jax.Array) -> Any:
     """Returns the entries of `[B, N, ...]` at one node `[B]` of each tree, or several `[B, L]`.
 
-    In a kernel of a GPU they are not arrays, but `LazyArray`s.
+    In a kernel of a GPU and in the loops of a TPU they are not arrays, but `LazyArray`s.
     """
 
     def entries(x: Any) -> jax.Array:
-        return x.at(node) if isinstance(x, LazyArray) else _gather(x, node)
+        if isinstance(x, LazyArray):
+            return x.at(node)
+        return jax.lax.platform_dependent(x, node, tpu=_at_node_on_tpu, default=_gather)
 
     return jax.tree.map(entries, x)
 
 
 _gather = jax.vmap(lambda row, index: row[index])
+
+
+def _at_node_on_tpu(x: jax.Array, node: jax.Array) -> jax.Array:
+    return GamesLast.of(x).at(node)
 
 
 class LazyArray(abc.ABC):
@@ -144,6 +158,69 @@ class LazyArray(abc.ABC):
     @abc.abstractmethod
     def at(self, node: jax.Array) -> jax.Array:
         """Returns the entries at nodes `[B]` or `[B, L]`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class GamesLast(LazyArray):
+    """An array `[B, N, ...]` of a program for TPUs, which lies in memory with the games last.
+
+    A TPU handles 128 entries of the last axis at once, so slots there would waste three quarters.
+    It has no fast gather, and its compiler does not estimate one: nodes are chosen bit by bit.
+    """
+
+    array: jax.Array  # [N, ..., B]
+    nodes: Sequence[jax.Array] | jax.Array  # the same, one after the other
+
+    @classmethod
+    def of(cls, x: jax.Array) -> "GamesLast":
+        """Returns an array `[B, N, ...]`."""
+        array = jnp.moveaxis(x, 0, -1)
+        # Else each turn of a loop would cut small arrays again. Cutting a large one copies it.
+        return cls(array, jax.lax.optimization_barrier(tuple(array)) if x.ndim == 2 else array)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of an array with the games first."""
+        return (self.array.shape[-1], *self.array.shape[:-1])
+
+    def at(self, node: jax.Array) -> jax.Array:
+        """Returns the entries at nodes `[B]` or `[B, L]`."""
+        index, between = jnp.moveaxis(node, 0, -1), self.array.shape[1:-1]
+        index = index.reshape(*index.shape[:-1], *(1,) * len(between), index.shape[-1])
+        entries = _choose(list(self.nodes), index)
+        # Else each use would choose again.
+        return jnp.moveaxis(jax.lax.optimization_barrier(entries), -1, 0)
+
+
+def games_last(tree: Tree) -> Tree:
+    """Returns a tree whose arrays are `GamesLast`."""
+    return jax.tree.map(GamesLast.of, tree)
+
+
+def _choose(rows: Sequence[jax.Array], index: jax.Array) -> jax.Array:
+    """Returns the entries of the rows with the numbers `index`, in one choice less than rows."""
+    if len(rows) == 1:
+        return jnp.broadcast_to(rows[0], jnp.broadcast_shapes(rows[0].shape, index.shape))
+    num_low = 1 << ((len(rows) - 1).bit_length() - 1)
+    if len(rows) == 2 * num_low:
+        is_odd = (index & 1) > 0
+        pairs = zip(rows[::2], rows[1::2], strict=True)
+        return _choose([jnp.where(is_odd, odd, even) for even, odd in pairs], index >> 1)
+    low, high = _choose(rows[:num_low], index), _choose(rows[num_low:], index - num_low)
+    return jnp.where(index < num_low, low, high)
+
+
+def lay_games_last(x: Any) -> Any:
+    """Returns the same arrays `[B, ...]`, which lie in a TPU's memory with the games last."""
+
+    def on_tpu(x: jax.Array) -> jax.Array:
+        order = (*range(1, x.ndim), 0)
+        return layout.with_layout_constraint(x, layout.Layout(major_to_minor=order))
+
+    def same(x: jax.Array) -> jax.Array:
+        return x
+
+    return jax.tree.map(lambda x: jax.lax.platform_dependent(x, tpu=on_tpu, default=same), x)
 
 
 @flax.struct.dataclass
