@@ -142,6 +142,10 @@ def descend_once(
     nodes = jnp.arange(num_nodes)[None]
     root = jnp.zeros(batch, jnp.int32)
 
+    def laid(sign: jax.Array) -> jax.Array:
+        is_on_tpu = isinstance(tree.visits, search_tree.GamesLast)
+        return search_tree.with_games_last(sign) if is_on_tpu else sign
+
     def follow(path: Path) -> tuple[Path, jax.Array]:
         """Returns the path with its `end_node`, and the node to descend to, or UNVISITED."""
         child = search_tree.at_node(tree.child, path.node).astype(jnp.int32)
@@ -166,9 +170,7 @@ def descend_once(
             node=jnp.where(moves, child, path.node),
             slot=jnp.where(moves, rule.select_below(node), path.slot),
             # No node has the number UNVISITED, so a path that has ended gets no more signs.
-            sign=search_tree.lay_games_last(
-                jnp.where(nodes == child[:, None], path.leaf_sign[:, None], path.sign)
-            ),
+            sign=laid(jnp.where(nodes == child[:, None], path.leaf_sign[:, None], path.sign)),
             leaf_sign=jnp.where(moves, -path.leaf_sign, path.leaf_sign),
         )
         return follow(path)
@@ -176,9 +178,7 @@ def descend_once(
     path = Path(
         node=root,
         slot=rule.select_at_root(search_tree.node_of(tree, root, virtual)),
-        sign=search_tree.lay_games_last(
-            jnp.broadcast_to((nodes == 0).astype(jnp.int8), (batch, num_nodes))
-        ),
+        sign=laid(jnp.broadcast_to((nodes == 0).astype(jnp.int8), (batch, num_nodes))),
         leaf_sign=jnp.full(batch, -1, jnp.int8),
         end_node=jnp.full(batch, UNVISITED),
     )

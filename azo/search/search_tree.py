@@ -213,14 +213,19 @@ def _choose(rows: Sequence[jax.Array], index: jax.Array) -> jax.Array:
 def lay_games_last(x: Any) -> Any:
     """Returns the same arrays `[B, ...]`, which lie in a TPU's memory with the games last."""
 
-    def on_tpu(x: jax.Array) -> jax.Array:
-        order = (*range(1, x.ndim), 0)
-        return layout.with_layout_constraint(x, layout.Layout(major_to_minor=order))
-
     def same(x: jax.Array) -> jax.Array:
         return x
 
-    return jax.tree.map(lambda x: jax.lax.platform_dependent(x, tpu=on_tpu, default=same), x)
+    def lay(x: jax.Array) -> jax.Array:
+        return jax.lax.platform_dependent(x, tpu=with_games_last, default=same)
+
+    return jax.tree.map(lay, x)
+
+
+def with_games_last(x: jax.Array) -> jax.Array:
+    """Returns the same array `[B, ...]` with this layout, in a program for TPUs."""
+    order = (*range(1, x.ndim), 0)
+    return layout.with_layout_constraint(x, layout.Layout(major_to_minor=order))
 
 
 @flax.struct.dataclass

@@ -26,7 +26,7 @@ def as_on_tpu(monkeypatch):
 
     monkeypatch.setattr(jax.lax, "platform_dependent", for_tpu)
     # Only a TPU's compiler knows these layouts.
-    monkeypatch.setattr(search_tree, "lay_games_last", lambda x: x)
+    monkeypatch.setattr(search_tree, "with_games_last", lambda x: x)
     return used
 
 
