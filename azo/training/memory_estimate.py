@@ -19,7 +19,8 @@ from azo.search import tree_size
 _WORKSPACE = 32 << 20  # of libraries on a GPU, and small buffers
 # Learning keeps the result of each convolution as float32 and the normalised one as bfloat16.
 _BYTES_PER_LEARNED_VALUE = 6
-_BYTES_PER_LEARNED_VALUE_ON_TPU = 4.7  # between 3.7 and 5.3: some are in its vector memory
+_BYTES_PER_LEARNED_VALUE_ON_TPU = 4.5  # between 4.0 and 5.7: some are in its vector memory
+COPIES_OF_REPLAY_ON_TPU = 2  # in layouts in which rows are inserted
 _PLAYED_BOARDS = 3  # of bfloat16, side by side: argument, skip and result of a convolution
 _COPIES_OF_LINES = 2  # of the rows of exact endings, as they are made and as they are packed
 
@@ -38,9 +39,11 @@ def of_iteration(
     is_shared = platform == "cpu"
     share = jax.process_count() if is_shared else num_devices
     games = memory.num_bytes((state.games, state.history)) // share
+    replay = memory.num_bytes(state.replay) // share
+    copies = COPIES_OF_REPLAY_ON_TPU if platform == "tpu" else 0
     network_bytes = memory.num_bytes(state.learner)
     parts = {
-        "replay.capacity": memory.num_bytes(state.replay) // share,
+        "replay.capacity": replay + copies * replay,
         "selfplay.num_games": games,
         "the size of [network]": network_bytes,
         "learner.batch_size": 0,

@@ -55,6 +55,7 @@ def prepare(target: Target) -> None:
     if target.platform == "tpu":
         os.environ |= {
             "TPU_SKIP_MDS_QUERY": "1",
+            "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # nothing is run on a device
             "TPU_ACCELERATOR_TYPE": target.accelerator_type,
             "TPU_WORKER_HOSTNAMES": "localhost",
         }

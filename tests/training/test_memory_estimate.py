@@ -45,7 +45,11 @@ def test_the_estimate_is_within_a_fifth_of_the_compiled_program(program):
     settings, platform = settings_of(program), PLATFORMS[program["target"]]
     game = registry.make(settings.game)
     parts = memory_estimate.of_iteration(settings, game, program["devices"], platform)
-    ratio = sum(parts.values()) / 2**20 / program["mib"]
+    total = sum(parts.values())
+    if program["program"] == "learning" and platform == "tpu":  # it inserts nothing
+        copies = memory_estimate.COPIES_OF_REPLAY_ON_TPU
+        total -= parts["replay.capacity"] * copies // (copies + 1)
+    ratio = total / 2**20 / program["mib"]
     assert 0.8 < ratio < 1.2
 
 
