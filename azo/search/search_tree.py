@@ -15,7 +15,7 @@ maximises a mix of the result and the final score, see `mix_values`.
 
 import abc
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import flax.struct
