@@ -3,7 +3,7 @@
 The solver narrows the score by a few null-window searches (`deep.run`), each of which uses the
 table of bounds that the earlier ones left (MTD(f): Plaat et al., "Best-first fixed-depth minimax
 algorithms", Artificial Intelligence 87, 1996). The first windows are those around 0, which prove
-win, draw or loss in about a tenth of the time. It checks the limits after every million nodes.
+win, draw or loss in about a tenth of the time. It checks the limits after every 100,000 nodes.
 
 Inside, a high score is good for the side to move in both variants. Results are as in `Solution`.
 """
@@ -19,7 +19,7 @@ from azo.games import notation, variant
 from azo.games.host import host_rules, kernels
 from azo.solver.host import deep, fixed_depth, last_squares, probcut, table
 
-_SLICE_NODES = 1_000_000  # about 0.1 s
+_SLICE_NODES = 100_000  # about 10 ms
 _MAX_LOG_ROWS = 21  # 128 MiB
 
 
@@ -94,7 +94,7 @@ class Solver:
           guess: a likely score; a good guess saves time.
           keeps_table: use the table of bounds that the last call left.
           max_nodes: limit on the positions visited; exceeded by a few thousand at most.
-          max_seconds: limit on the time; exceeded by some tenths of a second at most.
+          max_seconds: limit on the time; exceeded by some hundredths of a second at most.
           is_stopped: called several times per second; the search ends when it returns True.
 
         After a limit the solution holds the bounds proved so far, without `move_scores` unless
