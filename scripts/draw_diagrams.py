@@ -26,7 +26,7 @@ _LAYERS = (  # rows from the top: what a row is about, its layers, and what each
     ("rules", (("games", "rules on batches"), ("formats", "games and boards as text"),
                ("solver", "exact endgames"))),
     ("decisions", (("search", "batched trees"), ("networks", "towers, pattern tables"),
-                   ("opponents", "players, other engines"))),
+                   ("alphabeta", "learned, on the host"), ("opponents", "players, other engines"))),
     ("training", (("learning", "the compiled iteration"), ("training", "a run, checkpoints"),
                   ("matches", "Elo, tournaments"), ("queues", "comparisons of recipes"))),
     ("play", (("engine", "search of one live game"), ("coach", "mistakes and reasons"))),

@@ -152,7 +152,7 @@ def read_arrays(folder: pathlib.Path, expected: Mapping[str, tuple[int, ...]]) -
     _verify(folder, ARRAYS)
     types = {name: (shape, np.dtype(np.float32)) for name, shape in expected.items()}
     tree: dict[str, Any] = {}
-    for name, array in _read_archive(file, types).items():
+    for name, array in read_archive(file, types).items():
         if not np.isfinite(array).all():
             count = int((~np.isfinite(array)).sum())
             entries = plurals.counted(count, "entry", "entries", ",")
@@ -182,7 +182,11 @@ def difference(found: Expected, expected: Expected) -> str:
     return ""
 
 
-def _read_archive(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarray]:
+def read_archive(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarray]:
+    """Returns the arrays of an archive, if they are all and only those that are expected.
+
+    ValueError, one line, if the file is damaged or has other arrays, which are not read.
+    """
     try:
         with files.open_to_read(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()

@@ -1,0 +1,247 @@
+"""Fits the evaluation of alpha-beta, and its ProbCut, to a network's own games.
+
+    python -m scripts.fit_alphabeta zero-fast --positions 12000000
+
+The network plays games with itself: up to 45 random plies, then the move with the best expected
+score after one ply, and every twentieth move at random. Each position of the second part has the
+score that the network expects after its best move. The weights are the ridge regression of these
+scores by stage; no game of people or other program is read. Then the deviations of deep searches
+from shallow ones are measured. Both are written as `alphabeta.npz` into the folder of the network,
+whose checksums are renewed. 12 million positions take 6 minutes of one core.
+"""
+
+import argparse
+import pathlib
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from azo.alphabeta import evaluation, fitting, search, weights
+from azo.engine import engine_factory
+from azo.engine.live_search import Evaluator
+from azo.games.host.compiling import jit
+from azo.games.host.kernels import FULL, ONE, ZERO, count, first, legal_moves, play
+from azo.settings import shipped_files
+from azo.solver.host import table
+from azo.storage import files
+
+_START = 0x0000000810000000, 0x0000001008000000  # black and white
+_MOST_RANDOM = 45  # plies before the network plays
+_RANDOM_SHARE = 0.05  # of its moves
+_MOST_MOVES = 34
+
+_RIDGE = 10.0
+_NUM_STEPS = 15
+
+# Depths of the shallow searches that may replace one of a depth; two are tried in this order.
+_SHALLOW = {
+    2: (0,), 3: (1,), 4: (2,), 5: (1, 3), 6: (2,), 7: (3,), 8: (2, 4), 9: (3,), 10: (4,),
+    11: (3, 5), 12: (4, 6), 13: (5,), 14: (4, 6), 15: (5,), 16: (6, 8), 17: (7,), 18: (6, 8),
+    19: (7,), 20: (8,), 21: (7,), 22: (8, 10), 23: (9,), 24: (10,),
+}  # fmt: skip
+_FULL_DEPTH, _MAX_MEASURED = 8, 12  # without cuts, and with those of the less deep ones
+_STAGES = range(5, 27)  # measured; the others have the cuts of the nearest one
+_NUM_NEAR = 2  # stages on each side whose positions count too
+_MAX_DECIDED = 30  # discs: the values of more decided positions do not matter
+
+
+def main(argv: Sequence[str]) -> int:
+    """Fits and writes the file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("network", type=pathlib.Path, help="folder or name of a network for 8x8")
+    parser.add_argument("--positions", type=int, default=12_000_000)
+    parser.add_argument("--searched", type=int, default=80, help="positions of a stage for ProbCut")
+    parser.add_argument("--seed", type=int, default=0)
+    flags = parser.parse_args(argv)
+    choice = engine_factory.NetworkChoice(network=flags.network)
+    evaluator = engine_factory.load_evaluator(choice)
+    player, opponent, target = positions(evaluator, flags.positions, seed=flags.seed)
+    print(f"{len(player)} positions, {time.process_time():.0f} s", flush=True)
+    own = fit(player, opponent, target)
+    cuts = measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
+    folder = shipped_files.find_network(flags.network)
+    scaled = np.clip(np.rint(own * evaluation.UNIT), -32767, 32767).astype(np.int16)
+    weights.save(folder / weights.FILE, scaled, cuts)
+    files.write_checksums(folder)
+    print(f"{folder / weights.FILE}, {time.process_time():.0f} s of processor time")
+    return 0
+
+
+def positions(
+    evaluator: Evaluator, number: int, *, seed: int, num_games: int = 4096
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns at least `number` positions: both sides' discs, and scores for the side to move.
+
+    `num_games` games are played side by side.
+    """
+    rng = np.random.default_rng(seed)
+    _seed(seed)
+    parts, found = [], 0
+    while found < number:
+        parts.append(_play_games(evaluator, rng, num_games))
+        found += len(parts[-1][0])
+    player, opponent, target = map(np.concatenate, zip(*parts, strict=True))
+    return player, opponent, target
+
+
+def _play_games(evaluator, rng, num_games):
+    P, O = (np.full(num_games, discs, np.uint64) for discs in _START)
+    num_random = rng.integers(0, _MOST_RANDOM, num_games)
+    going, parts, ply = np.ones(num_games, bool), [], 0
+    while going.any():
+        games = np.flatnonzero(going)
+        own, other = P[games], O[games]
+        is_random = ply < num_random[games]
+        room = _MOST_MOVES * len(games)
+        after_P, after_O = np.zeros((2, room), np.uint64)
+        starts, is_passed = np.zeros(len(games) + 1, int), np.zeros(room, bool)
+        num = _list_children(own, other, after_P, after_O, is_passed, starts)
+        scores = np.zeros(num, np.float32)
+        rows = np.flatnonzero(np.repeat(~is_random, np.diff(starts)))
+        if len(rows):
+            sides = after_P[rows], after_O[rows]
+            output = np.asarray(evaluator.request(*sides, batch_size=len(rows)))
+            scores[rows] = evaluator.game.size**2 * output[:, -1]
+        targets, is_over = np.zeros(len(games), np.float32), np.zeros(len(games), bool)
+        before = own.copy(), other.copy()
+        _choose(
+            own, other, after_P, after_O, is_passed, starts, scores, is_random, targets, is_over
+        )
+        parts.append((before[0][~is_random], before[1][~is_random], targets[~is_random]))
+        P[games], O[games], going[games] = own, other, ~is_over
+        ply += 1
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+@jit
+def _seed(seed):
+    np.random.seed(seed)
+
+
+@jit
+def _list_children(P, O, after_P, after_O, is_passed, starts):
+    """Writes the positions after all moves, for the side to move there; returns their number."""
+    num = 0
+    for game in range(len(P)):
+        starts[game] = num
+        legal = legal_moves(P[game], O[game], FULL)
+        while legal:
+            square = first(legal)
+            legal &= legal - ONE
+            own, other = play(P[game], O[game], square)
+            is_passed[num] = not legal_moves(own, other, FULL)
+            if is_passed[num]:
+                own, other = other, own
+            after_P[num], after_O[num] = own, other
+            num += 1
+    starts[len(P)] = num
+    return num
+
+
+@jit
+def _choose(P, O, after_P, after_O, is_passed, starts, scores, is_random, targets, is_over):
+    """Plays a move in each game; writes the score of the best one, and which games are over."""
+    for game in range(len(P)):
+        begin, end = starts[game], starts[game + 1]
+        best, best_score = begin, np.float32(-np.inf)
+        for child in range(begin, end):
+            own, other = after_P[child], after_O[child]
+            score = scores[child]
+            if legal_moves(own, other, FULL) == ZERO:  # and the other side has passed
+                score = np.float32(_final_score(own, other))
+            score = score if is_passed[child] else -score
+            if score > best_score:
+                best, best_score = child, score
+        targets[game] = best_score
+        if is_random[game] or np.random.random() < _RANDOM_SHARE:
+            best = begin + np.random.randint(end - begin)
+        P[game], O[game] = after_P[best], after_O[best]
+        is_over[game] = legal_moves(P[game], O[game], FULL) == ZERO
+
+
+@jit
+def _final_score(own, other):
+    margin = count(own) - count(other)
+    empty = 64 - count(own | other)
+    return margin + empty if margin > 0 else margin - empty if margin < 0 else 0
+
+
+def fit(player: np.ndarray, opponent: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Returns the weights of all stages, `[NUM_STAGES, distinct entries]` float32, in discs."""
+    num = int(evaluation.shared_entries().max()) + 1
+    own, weight = np.zeros((evaluation.NUM_STAGES, num), np.float32), np.ones(len(player))
+    for stage in range(evaluation.NUM_STAGES):
+        own[stage], used, error = fitting.fit_stage(
+            stage, player, opponent, target, weight, own[stage], ridge=_RIDGE, num_steps=_NUM_STEPS
+        )
+        print(f"stage {stage}: {used} positions, mean error {error:.2f} discs", flush=True)
+    return own
+
+
+def measure_cuts(
+    own: np.ndarray, player: np.ndarray, opponent: np.ndarray, *, num: int, seed: int
+) -> np.ndarray:
+    """Returns the cuts of weights in discs, `[NUM_STAGES, MAX_CUT_DEPTH + 1, NUM_CUTS]` CUT.
+
+    The value at each depth is regressed on that of a shallower search of the same position. Depths
+    beyond those that are measured have the deviation that grows with the logarithm of the quotient
+    of both depths.
+    """
+    stages = fitting.num_empties(player, opponent) // evaluation.STAGE_EMPTIES
+    entries, cuts = fitting.to_entries(own), search.no_cuts()
+    for top in (_FULL_DEPTH, _MAX_MEASURED):
+        memory = search.make_search(entries, cuts, log_rows=16, factor=2.0)
+        memory.counters[search.LIMIT] = 1 << 60
+        values = {}
+        for stage in _STAGES:
+            rows = np.flatnonzero(stages == stage)
+            rows = np.random.default_rng([seed, stage]).choice(rows, min(num, len(rows)), False)
+            found = [_values(player[row], opponent[row], top, memory) for row in rows]
+            values[stage] = np.array(found, float).reshape(-1, top + 1)
+        for stage in _STAGES:
+            near = [one for one in _STAGES if abs(one - stage) <= _NUM_NEAR]
+            _fit_cuts(cuts[stage], np.concatenate([values[one] for one in near]), top)
+    for stage in _STAGES:
+        _extend_cuts(cuts[stage])
+    for stage in range(evaluation.NUM_STAGES):
+        cuts[stage] = cuts[min(max(stage, _STAGES[0]), _STAGES[-1])]
+    return cuts
+
+
+def _values(P, O, top, memory):
+    """Returns the values of a position at depths 0 to `top`."""
+    table.clear(memory.memory)
+    whole = search.INFINITE
+    return [search.run(P, O, depth, -whole, whole, memory) for depth in range(top + 1)]
+
+
+def _fit_cuts(cuts, values, top):
+    """Writes the cuts of a stage `[depths, NUM_CUTS]`, up to a depth."""
+    for depth in range(1, top + 1):
+        for place, shallow in enumerate(_SHALLOW.get(depth, ())):
+            part = values[np.abs(values[:, shallow]) < _MAX_DECIDED * evaluation.UNIT]
+            slope, offset = np.polyfit(part[:, shallow], part[:, depth], 1)
+            error = part[:, depth] - slope * part[:, shallow] - offset
+            cuts[depth, place] = shallow, slope, offset, np.sqrt((error**2).mean())
+
+
+def _extend_cuts(cuts):
+    """Writes the cuts of a stage at depths that were not measured."""
+    known = [
+        (np.log(depth / cut["depth"]), cut["deviation"])
+        for depth in range(5, _MAX_MEASURED + 1)
+        for cut in cuts[depth]
+        if cut["depth"] > 0
+    ]
+    logs, deviations = np.transpose(known)
+    growth, base = np.polyfit(logs, deviations, 1)
+    for depth in range(_MAX_MEASURED + 1, search.MAX_CUT_DEPTH + 1):
+        for place, shallow in enumerate(_SHALLOW[depth]):
+            deviation = max(base + growth * np.log(depth / shallow), deviations.min())
+            cuts[depth, place] = shallow, 1.0, 0.0, deviation
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
