@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pydantic
 import tyro
 
+from azo.alphabeta import weights
 from azo.engine import engine_settings, opening_book
 from azo.engine.live_engine import Engine
 from azo.engine.live_search import Evaluator
@@ -78,6 +79,8 @@ class PlayConfig(NetworkChoice):
     def check_typed(self, typed: Collection[str]) -> list[str]:
         """See `NetworkChoice.check_typed`; also compares the level with settings of the search."""
         notes = super().check_typed(typed)
+        if "engine.search" in typed and self.engine.search == "alphabeta":
+            self._check_alphabeta()
         at_level = engine_settings.at_level(self.engine, self.level)
         for name in typed:
             section, _, own = name.partition(".")
@@ -89,6 +92,15 @@ class PlayConfig(NetworkChoice):
                 used = typed_settings.text(used)
                 notes.append(f"{flag} applies to analyses; level {self.level} plays with {used}")
         return notes
+
+    def _check_alphabeta(self) -> None:
+        """Raises ValueError if no move would be found by alpha-beta."""
+        flag = "--engine.search alphabeta has no effect"
+        if self.level != engine_settings.NUM_LEVELS:
+            raise ValueError(f"{flag} at level {self.level}, which plays with puct")
+        folder = _find_folder(self)
+        if not (folder / weights.FILE).exists():
+            raise ValueError(f"{flag} with {folder.name}, which has no {weights.FILE}")
 
 
 def load_engine(
@@ -138,7 +150,8 @@ def load_engine(
     own = engine_settings.EngineConfig.model_fields.keys() & settings
     typed_settings.check([config.engine], own, typed_settings.as_name)
     given = {"size": size != NetworkChoice().size, "reversed": is_reversed}
-    config.check_typed([name for name, is_given in given.items() if is_given])
+    typed = [name for name, is_given in given.items() if is_given]
+    config.check_typed(typed + ["engine.search"] * ("search" in own))
     return make_engine(config)
 
 
@@ -154,11 +167,19 @@ def make_engine(play: PlayConfig) -> Engine:
 
 
 def load_evaluator(choice: NetworkChoice) -> Evaluator:
-    """Returns the network of a folder, or one that comes with azo.
+    """Returns the network of a folder, or one that comes with azo, with its linear evaluation.
 
     Raises:
       ValueError: One line: there is no such network, or it is not for Othello.
     """
+    folder = _find_folder(choice)
+    evaluator = _load_network(folder)
+    if (evaluator.game.size, evaluator.game.is_reversed) == (8, False):
+        evaluator.alphabeta = weights.load(folder)
+    return evaluator
+
+
+def _find_folder(choice: NetworkChoice) -> pathlib.Path:
     network = choice.network
     if network is None:
         name = f"othello{choice.size}{'-reversed' if choice.reversed else ''}"
@@ -169,7 +190,10 @@ def load_evaluator(choice: NetworkChoice) -> Evaluator:
                 " train one and give its folder with --network"
             )
         network = shipped_files.NETWORKS / shipped_files.STRONGEST[name]
-    folder = shipped_files.find_network(network)
+    return shipped_files.find_network(network)
+
+
+def _load_network(folder: pathlib.Path) -> Evaluator:
     exported = exported_network.read_settings(folder)
     if exported and exported.game.name == "othello" and exported.network.kind == "patterns":
         game, config = game_config.variant_of(exported.game), exported.network.patterns

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import pydantic
 
@@ -23,9 +23,11 @@ class Limits:
 
 
 _WITH_SOLVER = setting_types.needs_other("solve_empties", 0)
+_WITH_PUCT = setting_types.needs("search", "puct")
 WITHOUT_PONDERING = {"engine.ponder": "azo ponders over GTP and NBoard"}
 """Reasons why settings have no effect in commands that never search in the opponent's time."""
 ANALYSES_ALONE = WITHOUT_PONDERING | {
+    "engine.search": "analyses use puct",
     "engine.score_share": "analyses maximise the final score",
     "engine.temperature": "analyses draw no moves",
 }
@@ -35,8 +37,13 @@ ANALYSES_ALONE = WITHOUT_PONDERING | {
 class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """How the engine searches for a move."""
 
+    search: Literal["puct", "alphabeta"] = "puct"
+    """How the engine at full strength finds its moves. puct: a tree search by the network.
+    alphabeta: principal variation search by a linear evaluation in the network's folder, which
+    zero-fast has (docs/play.md). Analyses and lower levels always use puct."""
     num_simulations: setting_types.PositiveInt | None = 400
-    """Simulations per move, in addition to those in the reused tree; None: limited only by time."""
+    """Simulations per move, in addition to those in the reused tree; None: limited only by time.
+    For each one, alphabeta searches 30 positions, which take about as long."""
     seconds: setting_types.PositiveFloat | None = None
     """Seconds per move, which replace the default of num_simulations. If both are given, the search
     ends at the first limit reached."""
@@ -75,8 +82,11 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     LIMITS: ClassVar[tuple[str, ...]] = ("num_simulations", "seconds")
     NEEDS: ClassVar[setting_types.Table] = {
+        "ponder": (_WITH_PUCT,),
         "score_empties": (_WITH_SOLVER,),
+        "score_share": (_WITH_PUCT,),
         "solve_seconds": (_WITH_SOLVER,),
+        "temperature": (_WITH_PUCT,),
     }
 
     def limits(self, *, is_analysis: bool = False) -> Limits:
@@ -193,6 +203,7 @@ def at_level(config: EngineConfig, level: int | str) -> EngineConfig:
         return config
     if isinstance(level, str):
         changes = {
+            "search": "puct",
             "num_simulations": 1,
             "leaves_per_step": 1,
             "probe_nodes": 0,
@@ -204,6 +215,7 @@ def at_level(config: EngineConfig, level: int | str) -> EngineConfig:
     # A level never makes weak settings stronger.
     return config.model_copy(
         update={
+            "search": "puct",
             "num_simulations": min(config.num_simulations or num_simulations, num_simulations),
             "leaves_per_step": 1,
             "ponder": False,

@@ -17,7 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from azo.engine import engine_settings, live_search, opening_book, people, search_report
+from azo.engine import (
+    alphabeta_search,
+    engine_settings,
+    live_search,
+    opening_book,
+    people,
+    search_report,
+)
 from azo.engine.engine_settings import EngineConfig, Limits
 from azo.engine.search_report import MoveReport, SearchReport
 from azo.games import notation
@@ -26,11 +33,20 @@ from azo.solver.host import endgame
 
 _MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early ends
 _SOLVER_SHARE = 0.5  # of the time of a move
+_SOLVED_IN_A_SECOND = 24  # empty squares, on one core
+_SOLVER_GROWTH = 2.2  # of the time, by one square more
 # Simulations of a position whose score decides on a mark: docs/play.md says how many marks hold.
 _DEEP = 50_000
 # Networks that need JAX are slow: they get so many times the usual simulations, at most as many.
 _DEEP_FACTOR = 4
 _DEEP_SECONDS = 16  # times the usual time, if it is limited
+
+
+def _solvable_empties(seconds: float | None) -> float:
+    """Returns the number of empty squares of most positions that can be solved in a time."""
+    if seconds is None:
+        return math.inf
+    return _SOLVED_IN_A_SECOND + math.log(seconds) / math.log(_SOLVER_GROWTH)
 
 
 class Engine(live_game.LiveGame):
@@ -76,10 +92,22 @@ class Engine(live_game.LiveGame):
         self.play_config = engine_settings.at_level(self.config, level)
         self._rating = engine_settings.rating_of(level)
         self._play_search = live_search.LiveSearch(self.evaluator, self.play_config)
+        if self._uses_alphabeta:
+            _ = self._alphabeta  # here rather than in the first search, since it may be compiled
+
+    @property
+    def _uses_alphabeta(self) -> bool:
+        """Whether moves are found by alpha-beta."""
+        return self.play_config.search == "alphabeta" and self.evaluator.alphabeta is not None
 
     @functools.cached_property
     def _solver(self) -> endgame.Solver:
         return endgame.Solver(self.game.size, is_reversed=self.game.is_reversed)
+
+    @functools.cached_property
+    def _alphabeta(self) -> alphabeta_search.AlphaBeta:
+        assert self.evaluator.alphabeta is not None
+        return alphabeta_search.AlphaBeta(self.evaluator.alphabeta)
 
     @functools.cached_property
     def _analysis_search(self) -> live_search.LiveSearch:
@@ -107,6 +135,8 @@ class Engine(live_game.LiveGame):
         self._solved = self._unsolved = None
         self._play_search.restart(self.board)
         self._analysis_search.restart(self.board)
+        if self._uses_alphabeta:
+            self._alphabeta.forget()
 
     def think(
         self,
@@ -172,6 +202,23 @@ class Engine(live_game.LiveGame):
             return dataclasses.replace(report(), source="forced")
         if limits.seconds is not None:
             limits = dataclasses.replace(limits, seconds=deadline - time.perf_counter())
+        if is_move and self._uses_alphabeta:
+
+            def found_so_far(found: alphabeta_search.Found) -> SearchReport:
+                whole = dataclasses.replace(report(), num_evaluations=found.num_nodes)
+                return search_report.with_move(whole, found.action, found.discs, found.line, self)
+
+            found = self._alphabeta.find(
+                self.board,
+                limits,
+                is_stopped=is_stopped,
+                on_progress=on_progress and (lambda found: on_progress(found_so_far(found))),
+                progress_seconds=progress_seconds,
+            )
+            final = found_so_far(found)
+            if solution is None:
+                return final
+            return search_report.bounded(self._verified(final, limits), solution, self)
         final = report(
             search.grow(
                 limits,
@@ -291,6 +338,9 @@ class Engine(live_game.LiveGame):
         is_probe = not has_score if limits.is_analysis else self.num_empties > config.solve_empties
         if not config.solve_empties or (is_probe and not config.probe_nodes):
             return None
+        is_beyond = is_probe or self.num_empties > _solvable_empties(limits.seconds)
+        if is_beyond and self._uses_alphabeta and not limits.is_analysis:
+            return None  # alpha-beta sees as much in this time
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)
         seconds = min(config.solve_seconds, seconds)
         if is_probe:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from azo.alphabeta import weights
 from azo.engine import live_simulation, live_tree, search_report
 from azo.engine.engine_settings import EngineConfig, Limits
 from azo.engine.search_report import MoveReport, SearchReport
@@ -31,6 +32,7 @@ class Evaluator(Protocol):
     """
 
     num_streams: int  # batches that can be evaluated at the same time
+    alphabeta: weights.LinearWeights | None  # the network's linear evaluation, if it has one
 
     @property
     def game(self) -> variant.Variant:

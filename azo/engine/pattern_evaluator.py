@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from azo.alphabeta import weights
 from azo.engine import live_simulation, pattern_weights
 from azo.engine.live_tree import DONE, LeafBatch, LiveTree, SearchContext
 from azo.engine.pattern_weights import INPUTS, LANES
@@ -40,6 +41,7 @@ class PatternEvaluator:
     """A pattern network for Othello; engines and threads may share one."""
 
     num_streams = 1  # batches that can be evaluated at the same time
+    alphabeta: weights.LinearWeights | None = None
 
     def __init__(
         self,

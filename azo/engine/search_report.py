@@ -195,6 +195,21 @@ def refuted(move: MoveReport, reply: Solution, live: LiveGame) -> MoveReport:
     )
 
 
+def with_move(
+    report: SearchReport, action: int, discs: float, line: tuple[int, ...], live: LiveGame
+) -> SearchReport:
+    """Returns a report with a move that alpha-beta found, and its expected score; it comes first.
+
+    Of the other moves it knows only that none is better.
+    """
+    value = likely_result(live.utility(1) * discs, live.game.size)
+    move = next(move for move in report.moves if move.action == action)
+    best = dataclasses.replace(move, value=value, discs=discs, line=line)
+    others = (one for one in report.moves if one.action != action)
+    moves = (best, *others)
+    return dataclasses.replace(report, action=action, moves=moves, value=value, discs=discs)
+
+
 def with_solution(
     report: SearchReport, solution: Solution, line: tuple[int, ...], live: LiveGame
 ) -> SearchReport:
