@@ -204,11 +204,11 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
             whole += _rows_of_iteration(target, x.get("speeds", {}))
     lines = [
         f"One simulation of a Gumbel search with {NUM_SIMULATIONS} simulations per move, for"
-        f" {NUM_GAMES:,} games. Kernels and bytes are compiled; cycles are estimated by the"
-        " compiler. A level is one turn of a loop whose number of turns depends on the data; on"
-        " CUDA, the host reads its condition. A dash means that the program has no such loop, or"
-        " that the compiler states no cycles. A program with several such loops has one number for"
-        " each.",
+        f" {NUM_GAMES:,} games. The numbers of kernels and bytes are those of the compiled program;"
+        " the cycles are the compiler's estimates. A level is one iteration of a loop whose number"
+        " of iterations depends on the data; on CUDA, the host reads the condition of such a loop."
+        " A dash means that the program has no such loop, or that the compiler states no cycles. A"
+        " program with several such loops has one number for each.",
         "",
         "| target | search, network | kernels of the network | other kernels | kernels per level |"
         " host reads besides levels | MiB moved | cycles of the network | other cycles |"
@@ -218,8 +218,9 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
         "",
         "Simulations per second, calculated. On a GPU, a launch is assumed to take"
         f" {cost.LAUNCH_SECONDS * 1e6:g} us and a read by the host {cost.HOST_READ_SECONDS * 1e6:g}"
-        f" us; bandwidth and peak are the published ones. A path has {cost.NUM_LEVELS} levels. On a"
-        " TPU, the compiler's cycles are divided by the published clock rate.",
+        f" us; bandwidth and peak throughput are the published ones. A path is assumed to have"
+        f" {cost.NUM_LEVELS} levels. On a TPU, the compiler's cycles are divided by the published"
+        " clock rate.",
         "",
         "| target | search, network | games | simulations per second | share of the network |",
         "| --- | --- | ---: | ---: | ---: |",
@@ -244,7 +245,8 @@ def _table_of_times(rows: list[str]) -> list[str]:
     if not rows:
         return []
     return [
-        "Seconds of an iteration, calculated, with as many learning steps per position:",
+        "Seconds per iteration, calculated, with the same number of learning steps per position in"
+        " all rows:",
         "",
         "| target | games | search | learning | exact endings | in all | positions per second |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
