@@ -43,7 +43,7 @@ def test_without_threads_a_command_is_refused(tmp_path, command):
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "shim.c"], check=True)
     env = os.environ | {"LD_PRELOAD": library}
     line = refused(tmp_path, commands.azo(*command.split()), env=env)
-    assert line.startswith("cannot start a thread or a process: raise the number")
+    assert line.startswith("cannot start a thread or a process: raise the limit for this user")
 
 
 @pytest.mark.thorough

@@ -86,7 +86,7 @@ GROUPS = [
         "the largest of scores is not in 1 to 127",
         "square_symmetries do not begin with the identity",
     ),
-    ({"square_symmetries": permuted(*range(1, 9), 0)}, "the symmetries are no group"),
+    ({"square_symmetries": permuted(*range(1, 9), 0)}, "the symmetries are not a group"),
     (
         {
             "start": counted,
@@ -123,7 +123,7 @@ GROUPS = [
         "final_score is not one of scores (ply ",
         "random_action is illegal (ply ",
         "greedy_action is illegal (ply ",
-        "reward is not that of the side that moved, on the last ply",
+        "reward is not the mover's result on the last ply, and 0 before it",
         "unpack does not give back what was packed (ply 1)",
     ),
     (
