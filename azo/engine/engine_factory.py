@@ -167,15 +167,14 @@ def make_engine(play: PlayConfig) -> Engine:
 
 
 def load_evaluator(choice: NetworkChoice) -> Evaluator:
-    """Returns the network of a folder, or one that comes with azo, with its linear evaluation.
+    """Returns the network of a folder, or one that comes with azo.
 
     Raises:
       ValueError: One line: there is no such network, or it is not for Othello.
     """
     folder = _find_folder(choice)
     evaluator = _load_network(folder)
-    if (evaluator.game.size, evaluator.game.is_reversed) == (8, False):
-        evaluator.alphabeta = weights.load(folder)
+    evaluator.folder = folder
     return evaluator
 
 

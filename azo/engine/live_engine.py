@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from azo.alphabeta import weights
 from azo.engine import (
     alphabeta_search,
     engine_settings,
@@ -92,22 +93,25 @@ class Engine(live_game.LiveGame):
         self.play_config = engine_settings.at_level(self.config, level)
         self._rating = engine_settings.rating_of(level)
         self._play_search = live_search.LiveSearch(self.evaluator, self.play_config)
-        if self._uses_alphabeta:
-            _ = self._alphabeta  # here rather than in the first search, since it may be compiled
+        _ = self._uses_alphabeta  # compiles here rather than in the first search
 
     @property
     def _uses_alphabeta(self) -> bool:
         """Whether moves are found by alpha-beta."""
-        return self.play_config.search == "alphabeta" and self.evaluator.alphabeta is not None
+        return self.play_config.search == "alphabeta" and self._alphabeta is not None
 
     @functools.cached_property
     def _solver(self) -> endgame.Solver:
         return endgame.Solver(self.game.size, is_reversed=self.game.is_reversed)
 
     @functools.cached_property
-    def _alphabeta(self) -> alphabeta_search.AlphaBeta:
-        assert self.evaluator.alphabeta is not None
-        return alphabeta_search.AlphaBeta(self.evaluator.alphabeta)
+    def _alphabeta(self) -> alphabeta_search.AlphaBeta | None:
+        """Alpha-beta by the linear evaluation of the network, if it has one for the game."""
+        folder, game = self.evaluator.folder, self.game
+        if folder is None or (game.size, game.is_reversed) != (8, False):
+            return None
+        learned = weights.load(folder)
+        return None if learned is None else alphabeta_search.AlphaBeta(learned)
 
     @functools.cached_property
     def _analysis_search(self) -> live_search.LiveSearch:
@@ -135,7 +139,7 @@ class Engine(live_game.LiveGame):
         self._solved = self._unsolved = None
         self._play_search.restart(self.board)
         self._analysis_search.restart(self.board)
-        if self._uses_alphabeta:
+        if self._uses_alphabeta and self._alphabeta is not None:
             self._alphabeta.forget()
 
     def think(
@@ -202,7 +206,7 @@ class Engine(live_game.LiveGame):
             return dataclasses.replace(report(), source="forced")
         if limits.seconds is not None:
             limits = dataclasses.replace(limits, seconds=deadline - time.perf_counter())
-        if is_move and self._uses_alphabeta:
+        if is_move and self._uses_alphabeta and self._alphabeta is not None:
 
             def found_so_far(found: alphabeta_search.Found) -> SearchReport:
                 whole = dataclasses.replace(report(), num_evaluations=found.num_nodes)

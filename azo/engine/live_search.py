@@ -1,5 +1,6 @@
 """The search of one live game: a tree that is reused from move to move, and limits."""
 
+import pathlib
 import time
 from collections import deque
 from collections.abc import Callable
@@ -7,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from azo.alphabeta import weights
 from azo.engine import live_simulation, live_tree, search_report
 from azo.engine.engine_settings import EngineConfig, Limits
 from azo.engine.search_report import MoveReport, SearchReport
@@ -32,7 +32,7 @@ class Evaluator(Protocol):
     """
 
     num_streams: int  # batches that can be evaluated at the same time
-    alphabeta: weights.LinearWeights | None  # the network's linear evaluation, if it has one
+    folder: pathlib.Path | None  # of its files; a linear evaluation may lie there too
 
     @property
     def game(self) -> variant.Variant:

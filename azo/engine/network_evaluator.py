@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.alphabeta import weights
 from azo.engine.live_search import Evaluator
 from azo.engine.pattern_evaluator import PatternEvaluator
 from azo.games import othello, registry
@@ -52,7 +51,7 @@ class NetworkEvaluator:
     """Any network for Othello, evaluated by JAX; see `Evaluator`."""
 
     simulate = None
-    alphabeta: weights.LinearWeights | None = None
+    folder: pathlib.Path | None = None
 
     def __init__(
         self, game: othello.Othello, config: network.NetworkConfig, variables: network.Variables

@@ -9,12 +9,12 @@ takes less time than a call from Python, so whole simulations are compiled with 
 """
 
 import functools
+import pathlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from azo.alphabeta import weights
 from azo.engine import live_simulation, pattern_weights
 from azo.engine.live_tree import DONE, LeafBatch, LiveTree, SearchContext
 from azo.engine.pattern_weights import INPUTS, LANES
@@ -41,7 +41,7 @@ class PatternEvaluator:
     """A pattern network for Othello; engines and threads may share one."""
 
     num_streams = 1  # batches that can be evaluated at the same time
-    alphabeta: weights.LinearWeights | None = None
+    folder: pathlib.Path | None = None
 
     def __init__(
         self,
