@@ -23,6 +23,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
+from azo.alphabeta import fitting
 from azo.formats import wthor
 from azo.games import notation
 from azo.games.host import host_rules, kernels
@@ -242,9 +243,9 @@ def fit(positions: np.ndarray, start: np.ndarray, *, ridge: float, num_steps: in
         weight = np.sqrt(part["weight"]) * np.where(is_outside, OUTSIDE_WEIGHT, 1)
         rows = list_rows(part, shared)
         before = start[stage] / np.float32(evaluation.UNIT)
-        solution = _solve(rows, part["target"], weight, before, ridge, num_steps)
+        solution = fitting.solve(rows, part["target"], weight, before, ridge, num_steps)
         weights[stage] = np.clip(np.rint(solution * evaluation.UNIT), -32767, 32767)
-        error = np.abs(_predict(rows, solution) - part["target"])[~is_outside].mean()
+        error = np.abs(fitting.predict(rows, solution) - part["target"])[~is_outside].mean()
         print(f"stage {stage}: {len(part)} positions, mean error {error:.2f} discs", flush=True)
     return weights
 
@@ -282,60 +283,6 @@ def _list_rows(player, opponent, contents, first_rows, shared, rules):
         entries[:-3] += first_rows
         entries[:] = shared[entries]
     return rows
-
-
-def _solve(rows, target, weight, start, ridge, num_steps):
-    """Returns the ridge regression, by conjugate gradients with a diagonal preconditioner."""
-    weight, ridge = weight.astype(np.float32), np.float32(ridge)
-    counts = np.zeros_like(start)
-    _add(rows, weight, counts)
-    scale = 1 / (counts + ridge)
-    solution = np.where(counts == 0, np.float32(0), start)
-    residual = -ridge * solution
-    _add(rows, weight * (target - _predict(rows, solution)), residual)
-    direction = scale * residual
-    energy = float(residual @ direction)
-    for _ in range(num_steps):
-        image = ridge * direction
-        _add_product(rows, weight, direction, image)
-        step = np.float32(energy / float(direction @ image))
-        solution += step * direction
-        residual -= step * image
-        scaled = scale * residual
-        new_energy = float(residual @ scaled)
-        direction = scaled + np.float32(new_energy / energy) * direction
-        energy = new_energy
-    return solution
-
-
-@numba.njit(fastmath=True)
-def _add_product(rows, weight, vector, out):
-    """Adds `X^T W X vector` to `out`, where row `i` of X has ones at `rows[i]`."""
-    for i in range(len(rows)):
-        total = np.float32(0)
-        for j in range(rows.shape[1]):
-            total += vector[rows[i, j]]
-        total *= weight[i]
-        for j in range(rows.shape[1]):
-            out[rows[i, j]] += total
-
-
-@numba.njit
-def _add(rows, values, out):
-    """Adds `X^T values` to `out`."""
-    for i in range(len(rows)):
-        for j in range(rows.shape[1]):
-            out[rows[i, j]] += values[i]
-
-
-@numba.njit
-def _predict(rows, vector):
-    """Returns `X vector`."""
-    out = np.zeros(len(rows), np.float32)
-    for i in range(len(rows)):
-        for j in range(rows.shape[1]):
-            out[i] += vector[rows[i, j]]
-    return out
 
 
 if __name__ == "__main__":

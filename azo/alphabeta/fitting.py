@@ -1,5 +1,7 @@
 """Fits the weights of the evaluation to positions with known values, by ridge regression."""
 
+import functools
+
 import numpy as np
 
 from azo.alphabeta import evaluation
@@ -48,7 +50,7 @@ def fit_stage(
     weight = weight[part] * np.where(is_outside, OUTSIDE_WEIGHT, 1)
     rows = list_rows(player[part], opponent[part])
     rest = target[part].astype(np.float32) - predict(rows, start)
-    change = _solve(rows, rest, weight.astype(np.float32), len(start), ridge, num_steps)
+    change = solve(rows, rest, weight, np.zeros_like(start), ridge, num_steps)
     error = np.abs(rest - predict(rows, change))[~is_outside].mean()
     return start + change, len(part), float(error)
 
@@ -93,18 +95,35 @@ def _list_rows(player, opponent, contents, first_rows, shared):
     return rows
 
 
-def _solve(rows, target, weight, num_weights, ridge, num_steps):
-    """Returns the ridge regression, by conjugate gradients with a diagonal preconditioner."""
-    ridge = np.float32(ridge)
-    counts = np.zeros(num_weights, np.float32)
+def solve(
+    rows: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    start: np.ndarray,
+    ridge: float,
+    num_steps: int,
+) -> np.ndarray:
+    """Returns the ridge regression, by conjugate gradients with a diagonal preconditioner.
+
+    Args:
+      rows: `[M, entries]` int32, the weights that each position adds up.
+      target: `[M]` float32.
+      weight: `[M]`, of each position.
+      start: `[distinct]` float32, weights to start from.
+      ridge: strength of the shrinkage to 0, in positions.
+      num_steps: steps of conjugate gradients.
+    """
+    weight, shrinkage = weight.astype(np.float32), np.float32(ridge)
+    counts = np.zeros_like(start)
     _add(rows, weight, counts)
-    scale = 1 / (counts + ridge)
-    solution, residual = np.zeros_like(counts), np.zeros_like(counts)
-    _add(rows, weight * target, residual)
+    scale = 1 / (counts + shrinkage)
+    solution = np.where(counts == 0, np.float32(0), start)
+    residual = -shrinkage * solution
+    _add(rows, weight * (target - predict(rows, solution)), residual)
     direction = scale * residual
     energy = float(residual @ direction)
     for _ in range(num_steps):
-        image = ridge * direction
+        image = shrinkage * direction
         _add_product(rows, weight, direction, image)
         step = np.float32(energy / float(direction @ image))
         solution += step * direction
@@ -116,7 +135,7 @@ def _solve(rows, target, weight, num_weights, ridge, num_steps):
     return solution
 
 
-@jit
+@functools.partial(jit, fastmath=True)
 def _add_product(rows, weight, vector, out):
     """Adds `X^T W X vector` to `out`, where row `i` of X has ones at `rows[i]`."""
     for i in range(len(rows)):

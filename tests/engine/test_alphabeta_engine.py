@@ -82,7 +82,7 @@ def test_progress_is_reported(engine):
 
 def test_time_that_is_used_up_still_gives_a_searched_move(engine):
     board = notation.parse_board(
-        "---------OXX-----XXXO----XXXXO---OXXXX----XXOX----XOO-----------X"[:64] + " O", 8
+        "---------OXX-----XXXO----XXXXO---OXXXX----XXOX----XOO----------- O", 8
     )
     search = engine._alphabeta
     for seconds in (0.0, -1.0):
