@@ -1,7 +1,7 @@
 """The move of a live game by alpha-beta, within limits of positions and time.
 
-The compiled search runs in a thread of its own, so that limits, and whoever wants to stop it, are
-looked at while it runs.
+The compiled search runs in its own thread. Meanwhile, the caller's thread checks the time and
+whether the search should stop.
 """
 
 import threading
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     discs: float  # expected final margin
     depth: int  # discs placed in the lines that were all searched; all empty squares: the end
     num_nodes: int
-    line: tuple[int, ...]  # principal variation as far as it is known, this move first
+    line: tuple[int, ...]  # principal variation, as far as the table has it; this move first
 
 
 class AlphaBeta:
