@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Compiles azo's programs for accelerators that are not there, and writes what came out into a page.
 #
-#   scripts/accelerators.sh [TARGET...]      by default h100 h100x8 v5e v5ex4; benchmarks.accelerators
-#                                            lists all
+#   scripts/accelerators.sh [TARGET...]      by default h100 h100x8 h100x16 v5e v5ex8 v5ex16 v6e, the
+#                                            two with 16 devices on several hosts
 #   scripts/accelerators.sh check [--store]  small programs, which must not have grown: CI runs this;
 #                                            --store renews benchmarks/accelerators/check.json
 #
@@ -66,7 +66,7 @@ if [ "${1:-}" = check ]; then
   check "$@"
   exit
 fi
-[ $# -gt 0 ] || set -- h100 h100x8 v5e v5ex4
+[ $# -gt 0 ] || set -- h100 h100x8 h100x16 v5e v5ex8 v5ex16 v6e
 for target in "$@"; do
   case $target in
     h100*) name=cuda ;;

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.accelerators import check, targets
+from benchmarks.accelerators import check, hlo, targets
 
 STORED = {"search": {"kernels": 100, "host reads": 0, "KiB of memory": 10_000}}
 
@@ -65,3 +65,37 @@ def test_new_figures_are_stored_beside_those_of_other_targets(check_of):
 
 def test_figures_of_all_targets_are_stored():
     assert json.loads(check.FILE.read_text()).keys() == check.TARGETS.keys()
+
+
+COUNTED = """
+%body (p: (s32[])) -> (s32[]) {
+  %one.1 = f32[2]{0} add(%x, %y), metadata={op_name="jit(f)/while/body/evaluation/add"}
+}
+
+%condition (p: (s32[])) -> pred[] {
+  %end = s32[]{:T(128)} constant(LAST)
+  %p = (s32[]{:T(128)}) parameter(0)
+  %counter = s32[]{:T(128)} get-tuple-element(%p), index=0
+  ROOT %lt = pred[]{:T(512)} compare(%counter, %end), direction=LT
+}
+
+ENTRY %main (p: (s32[])) -> (s32[]) {
+  ROOT %loop = (s32[]) while(%p), condition=%condition, body=%body, metadata={op_name="SCOPE/while"}
+}
+"""
+
+
+def test_a_loop_of_a_tpu_that_counts_to_a_constant_has_known_turns():
+    (loop,) = hlo.read(COUNTED.replace("LAST", "32").replace("SCOPE", "jit(f)")).loops
+    assert loop.turns == 32
+
+
+def test_the_blocks_of_a_network_are_kernels_of_the_loop_around_them():
+    program = hlo.read(COUNTED.replace("LAST", "8").replace("SCOPE", "jit(f)/evaluation/cond"))
+    assert not program.loops
+    assert len(program.kernels("evaluation")) == 8
+
+
+def test_a_loop_to_a_number_in_the_data_has_unknown_turns():
+    text = COUNTED.replace("constant(LAST)", "get-tuple-element(%p), index=1")
+    assert hlo.read(text.replace("SCOPE", "jit(f)")).loops[0].turns is None

@@ -147,26 +147,47 @@ def columns(rows: NewRows | ReplayBuffer) -> dict[str, Any]:
 
 
 def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
-    """Adds the valid rows, in the order of their axes."""
-    is_valid = rows.is_valid.reshape(-1)
-    capacity = buffer.value.shape[0]
-    place = buffer.next_row + jnp.cumsum(is_valid) - 1
+    """Adds the valid rows, in the order of their axes.
+
+    The rows of one index of the first axis are stored at a time: all at once would take 15 MiB of
+    code and half a minute of compilation on a TPU.
+    """
+    shape = rows.is_valid.shape if rows.is_valid.ndim > 1 else (1, *rows.is_valid.shape)
+    nothing = {name: jnp.zeros((), x.dtype) for name, x in buffer.extras.items()}
+    new_columns = columns(rows) | {"extras": nothing | rows.extras}
+    full = jax.tree.map(
+        lambda old, new: jnp.broadcast_to(new, (*shape, *old.shape[1:])),
+        columns(buffer),
+        new_columns,
+    )
+    ring = columns(buffer), buffer.next_row
+    (stored, next_row), _ = jax.lax.scan(_insert_some, ring, (rows.is_valid.reshape(shape), full))
+    num_added = rows.is_valid.sum(dtype=jnp.int32)
+    return dataclasses.replace(
+        buffer,
+        **stored,
+        next_row=next_row,
+        size=jnp.minimum(buffer.size + num_added, buffer.value.shape[0]),
+        window_starts=jnp.minimum(buffer.window_starts + num_added, 2**30),
+    )
+
+
+def _insert_some(
+    ring: tuple[dict[str, Any], jax.Array], new: tuple[jax.Array, dict[str, Any]]
+) -> tuple[tuple[dict[str, Any], jax.Array], None]:
+    """Stores the valid ones of some rows in the columns of a ring, from its next row on."""
+    (stored, next_row), (is_valid, rows) = ring, new
+    is_valid = is_valid.reshape(-1)
+    capacity = stored["value"].shape[0]
+    place = next_row + jnp.cumsum(is_valid, dtype=jnp.int32) - 1
     row = jnp.where(is_valid, place % capacity, capacity)  # out of range: dropped
 
     def put(old: jax.Array, new: jax.Array) -> jax.Array:
-        full = jnp.broadcast_to(new, (*rows.is_valid.shape, *old.shape[1:]))
-        return old.at[row].set(full.reshape(-1, *old.shape[1:]).astype(old.dtype), mode="drop")
+        values = new.reshape(-1, *old.shape[1:]).astype(old.dtype)
+        return old.at[row].set(values, mode="drop")
 
-    nothing = {name: jnp.zeros((), x.dtype) for name, x in buffer.extras.items()}
-    new_columns = columns(rows) | {"extras": nothing | rows.extras}
-    num_added = is_valid.sum(dtype=jnp.int32)
-    return dataclasses.replace(
-        buffer,
-        **jax.tree.map(put, columns(buffer), new_columns),
-        next_row=(buffer.next_row + num_added) % capacity,
-        size=jnp.minimum(buffer.size + num_added, capacity),
-        window_starts=jnp.minimum(buffer.window_starts + num_added, 2**30),
-    )
+    next_row = (next_row + is_valid.sum(dtype=jnp.int32)) % capacity
+    return (jax.tree.map(put, stored, rows), next_row), None
 
 
 def begin_iteration(buffer: ReplayBuffer, config: ReplayConfig) -> ReplayBuffer:

@@ -95,24 +95,19 @@ def _programs_of_gpu() -> dict[str, Lower]:
     """Returns how each program for GPUs is lowered, by its name."""
     from azo.learning import run_state
     from azo.networks import network
-    from azo.settings import shipped_files
-    from azo.training import config
     from benchmarks.accelerators import programs
 
     one, eight = (targets.mesh(targets.TARGETS[x], run_state.AXIS) for x in ("h100", "h100x8"))
-    recipe = config.load_file(shipped_files.CONFIGS / "azo8-gpu.toml")
+    recipe = _recipe()
 
     def search(settings: network.NetworkConfig, **options: Any) -> Lower:
         return functools.partial(programs.search, "azo", one, settings, **_SEARCH, **options)
 
     def iteration(settings: network.NetworkConfig, mesh: Any, kind: Any) -> Lower:
-        updated = {"network": settings, "replay": recipe.replay.model_copy(update=_REPLAY)}
-        updated["learner"] = recipe.learner.model_copy(update={"batch_size": BATCH_SIZE})
-        updated["selfplay"] = recipe.selfplay.model_copy(update={"num_games": NUM_GAMES})
-        small = recipe.model_copy(update=updated)
+        small = recipe.model_copy(update={"network": settings})
         return functools.partial(programs.whole, small, mesh, kind=kind)
 
-    tower = recipe.network.model_copy(update={"num_blocks": 2})
+    tower = recipe.network
     patterns = network.NetworkConfig(kind="patterns")
     return {
         "search gumbel": search(tower),
@@ -129,17 +124,37 @@ def _programs_of_gpu() -> dict[str, Lower]:
 
 def _programs_of_tpu() -> dict[str, Lower]:
     from azo.learning import run_state
-    from azo.networks import network
     from benchmarks.accelerators import programs
 
     mesh = targets.mesh(targets.TARGETS["v5e"], run_state.AXIS)
-    tower = network.NetworkConfig(kind="residual", num_blocks=2, num_channels=128)
-    search = functools.partial(programs.search, "azo", mesh, tower, **_SEARCH)
-    return {"search gumbel": search, "search puct": functools.partial(search, algorithm="puct")}
+    recipe = _recipe()
+    search = functools.partial(programs.search, "azo", mesh, recipe.network, **_SEARCH)
+    return {
+        "search gumbel": search,
+        "search puct": functools.partial(search, algorithm="puct"),
+        "self-play": functools.partial(programs.whole, recipe, mesh, kind="play"),
+    }
+
+
+def _recipe() -> Any:
+    """Returns the recipe for accelerators with a small tower, few games and a short replay."""
+    from azo.settings import shipped_files
+    from azo.training import config
+
+    recipe = config.load_file(shipped_files.CONFIGS / "azo8-gpu.toml")
+    changes = {
+        "network": {"num_blocks": 2},
+        "replay": {"capacity": 100_000, "min_positions": 10_000},
+        "learner": {"batch_size": BATCH_SIZE},
+        "selfplay": {"num_games": NUM_GAMES},
+    }
+    changed = {
+        name: getattr(recipe, name).model_copy(update=update) for name, update in changes.items()
+    }
+    return recipe.model_copy(update=changed)
 
 
 _SEARCH = {"num_games": NUM_GAMES, "num_simulations": NUM_SIMULATIONS}
-_REPLAY = {"capacity": 100_000, "min_positions": 10_000}
 TARGETS = {"h100": _programs_of_gpu, "v5e": _programs_of_tpu}
 
 

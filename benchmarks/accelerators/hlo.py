@@ -95,11 +95,13 @@ def _loop(bodies: dict[str, list[str]], name: str, path: str, turns: int | None)
         operation = _operation(line, shapes)
         shapes[operation.name] = _result(line)
         if operation.kind == "while":
-            trips = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
             body = re.search(r" body=%?([\w.\-]+)", line)
             assert body is not None
-            inner = _loop(bodies, body[1], operation.path, int(trips[1]) if trips else None)
-            loop.loops.append(inner)
+            inner = _loop(bodies, body[1], operation.path, _turns(bodies, line))
+            if inner.turns and operation.scope == "evaluation":  # the blocks of a tower
+                loop.operations += inner.turns * inner.operations
+            else:
+                loop.loops.append(inner)
         elif operation.kind == "conditional":
             found = re.search(r"branch_computations=\{([^}]*)\}", line)
             pair = re.findall(r"(?:true|false)_computation=%?([\w.\-]+)", line)
@@ -117,6 +119,20 @@ def _loop(bodies: dict[str, list[str]], name: str, path: str, turns: int | None)
         else:
             loop.operations.append(operation)
     return loop
+
+
+def _turns(bodies: dict[str, list[str]], line: str) -> int | None:
+    """Returns the turns of a loop that counts to a constant, which TPUs state only there."""
+    if known := re.search(r'known_trip_count":\{"n":"(\d+)"', line):
+        return int(known[1])
+    condition = re.search(r" condition=%?([\w.\-]+)", line)
+    lines = bodies.get(condition[1], []) if condition else []
+    constants = dict(re.findall(r"%?([\w.\-]+) = s32\[\]\S* constant\((\d+)\)", "\n".join(lines)))
+    counters = re.findall(r"%?([\w.\-]+) = s32\[\]\S* get-tuple-element", "\n".join(lines))
+    for operands in re.findall(r"compare\(%?([\w.\-]+), %?([\w.\-]+)\), direction=LT", lines[-1]):
+        if operands[0] in counters and operands[1] in constants:
+            return int(constants[operands[1]])
+    return None
 
 
 def _operation(line: str, shapes: dict[str, str]) -> Operation:

@@ -43,6 +43,9 @@ TARGETS = {
         Target("v5e", topology="v5e:2x2", num_devices=1, accelerator_type="v5litepod-4", **_V5E),
         Target("v5ex4", topology="v5e:2x2", num_devices=4, accelerator_type="v5litepod-4", **_V5E),
         Target("v5ex8", topology="v5e:2x4", num_devices=8, accelerator_type="v5litepod-8", **_V5E),
+        Target(
+            "v5ex16", topology="v5e:4x4", num_devices=16, accelerator_type="v5litepod-16", **_V5E
+        ),
         Target("v6e", topology="v6e:2x2", num_devices=1, accelerator_type="v6e-4", **_V6E),
         Target("v6ex4", topology="v6e:2x2", num_devices=4, accelerator_type="v6e-4", **_V6E),
     )

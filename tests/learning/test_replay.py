@@ -125,6 +125,29 @@ def test_a_full_ring_keeps_the_latest_and_its_window_goes_round_with_it():
     assert int(replay.num_in_window(buffer, 2)[0]) == 20
 
 
+@pytest.mark.parametrize("shape", [(24,), (3, 8), (2, 3, 4)])
+def test_valid_rows_enter_in_the_order_of_their_axes(shape):
+    is_valid = np.random.default_rng(0).random(shape) < 0.6
+    value = np.arange(24, dtype=np.float32).reshape(shape)
+    rows = replay.NewRows(
+        is_valid=jnp.array(is_valid),
+        board=jnp.zeros(GAME.packed_words, jnp.uint32),
+        policy=jnp.zeros(GAME.num_actions, jnp.uint8),
+        value=jnp.array(value),
+        score=jnp.int8(3),
+        iteration=jnp.int32(7),
+        actor_version=jnp.int32(5),
+    )
+    buffer = replay.insert(replay.empty_buffer(GAME, 10), rows)
+    entered = value[is_valid]
+    expected = np.zeros(10, np.float32)
+    for number, x in enumerate(entered):
+        expected[number % 10] = x
+    assert np.asarray(buffer.value).tolist() == expected.tolist()
+    assert (int(buffer.next_row[0]), int(buffer.size[0])) == (len(entered) % 10, 10)
+    assert int(buffer.window_starts[0, 0]) == len(entered)
+
+
 def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network():
     """Rows 0 and 1 are copies, row 2 is of another network, row 3 alone and row 4 unused."""
     buffer = replay.empty_buffer(GAME, 5)

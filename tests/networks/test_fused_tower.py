@@ -1,5 +1,7 @@
 """The tower that accelerators use in play, computed on the CPU."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -67,3 +69,45 @@ def test_only_folded_networks_of_lower_precision_use_it(monkeypatch):
     evaluate(is_folded=True, precision="float32")
     with pytest.raises(TypeError, match="not callable"):
         evaluate(is_folded=True)
+
+
+def layer(rng, *shape):
+    kernel = rng.standard_normal(shape).astype(np.float32) / np.sqrt(np.prod(shape[1:]))
+    return fused_tower.Layer(jnp.array(kernel), jnp.array(rng.standard_normal(shape[0]) / 10))
+
+
+def blocks_of(rng, widths):
+    """Blocks between these numbers of channels; a change of channels needs a shortcut."""
+    pairs = itertools.pairwise(widths)
+    return [
+        fused_tower.Block(
+            layer(rng, after, 3, 3, before),
+            layer(rng, after, 3, 3, after),
+            layer(rng, after, 1, 1, before) if before != after else None,
+        )
+        for before, after in pairs
+    ]
+
+
+@pytest.mark.parametrize("num_blocks", [1, 2, 5])
+def test_a_loop_over_equal_blocks_gives_what_they_give_in_turn(num_blocks):
+    rng = np.random.default_rng(num_blocks)
+    blocks = blocks_of(rng, [6] * (num_blocks + 1))
+    x = jnp.array(rng.standard_normal((3, 8, 8, 6)), jnp.float32)
+    expected = fused_tower._in_turn(x, blocks)
+    assert jnp.abs(expected).max() > 0.1
+    np.testing.assert_allclose(fused_tower._in_loop(x, blocks), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(jax.jit(fused_tower._after_blocks)(x, blocks), expected)
+
+
+def test_on_a_tpu_equal_blocks_are_one_loop_and_others_are_not():
+    rng = np.random.default_rng(0)
+    x = jnp.zeros((2, 8, 8, 6))
+
+    def num_convolutions(widths, platform):
+        traced = jax.jit(fused_tower._after_blocks).trace(x, blocks_of(rng, widths))
+        return traced.lower(lowering_platforms=(platform,)).as_text().count("stablehlo.convolution")
+
+    assert num_convolutions([6, 6, 6, 6], "tpu") == 2
+    assert num_convolutions([6, 6, 6, 6], "cuda") == 6
+    assert num_convolutions([6, 6, 8], "tpu") == 5  # the last one is the shortcut

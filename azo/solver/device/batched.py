@@ -60,11 +60,12 @@ def solve(
     if is_selected is not None:
         is_solved &= is_selected
     num_positions, num_slots = *is_solved.shape, max(max_empties, 1)
-    shape = (num_positions, num_slots)
-    actions = game.legal_actions(position, num_slots)
-    before = jax.tree.map(lambda word: jnp.broadcast_to(word[:, None], shape), position)
-    after = jax.tree.map(jnp.ravel, game.play(before, actions))
-    is_searched = (actions >= 0) & is_solved[:, None]
+    # All first moves, then all second moves, on one axis from the start: a TPU takes up to 2 MiB of
+    # code to flatten one array.
+    actions = game.legal_actions(position, num_slots).T.ravel()
+    before = jax.tree.map(lambda word: jnp.tile(word, num_slots), position)
+    after = game.play(before, actions)
+    is_searched = (actions >= 0) & jnp.tile(is_solved, num_slots)
     searcher = lanes.Searcher(game, max_empties)
     search = functools.partial(search_lanes, searcher, num_lanes=num_lanes)
     with jax.named_scope("endings"):
@@ -73,19 +74,20 @@ def solve(
 
             in_kernel = functools.partial(kernel.search, searcher)
             utility, nodes = jax.lax.platform_dependent(
-                after, is_searched.ravel(), cuda=in_kernel, default=search
+                after, is_searched, cuda=in_kernel, default=search
             )
         else:
-            utility, nodes = search(after, is_searched.ravel())
-    utility = jnp.where(is_searched, -utility.reshape(shape), NO_SCORE)
+            utility, nodes = search(after, is_searched)
+    utility = jnp.where(is_searched, -utility, NO_SCORE)
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
-    row = jnp.arange(num_positions)[:, None]
+    row = jnp.tile(jnp.arange(num_positions), num_slots)
     column = jnp.where(is_searched, actions, game.num_actions)  # out of range: dropped
+    best = utility.reshape(num_slots, num_positions).max(axis=0)
     return BatchedSolution(
-        score=jnp.where(is_solved, _score(game, utility.max(axis=1)), 0),
+        score=jnp.where(is_solved, _score(game, best), 0),
         is_solved=is_solved,
         move_score=move_score.at[row, column].set(_score(game, utility), mode="drop"),
-        nodes=nodes.reshape(shape).sum(axis=1),
+        nodes=nodes.reshape(num_slots, num_positions).sum(axis=0),
     )
 
 
