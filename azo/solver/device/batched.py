@@ -23,6 +23,7 @@ from azo.solver.device.lanes import Lanes
 
 NO_SCORE = -1000  # of moves that are illegal or unsolved
 _REFILL_PART = 16  # lanes are refilled when one in this many is idle
+_MORE_LANES_ON_TPU = 4  # by the compiler's estimate a step of 1,024 takes 12 % longer than of 256
 
 
 @flax.struct.dataclass
@@ -53,7 +54,7 @@ def solve(
       position: `[M]`; where the game is over, the score is that of the board.
       is_selected: `[M]` bool, positions to solve; the others stay unsolved at no cost. None: all.
       max_empties: positions with more empty squares stay unsolved; a lane's memory grows with it.
-      num_lanes: number of searches side by side.
+      num_lanes: number of searches side by side; four times as many on a TPU.
     """
     chex.assert_rank(jax.tree.leaves(position), 1)
     is_solved = game.num_empties(position) <= max_empties
@@ -68,16 +69,14 @@ def solve(
     is_searched = (actions >= 0) & jnp.tile(is_solved, num_slots)
     searcher = lanes.Searcher(game, max_empties)
     search = functools.partial(search_lanes, searcher, num_lanes=num_lanes)
+    many = functools.partial(search_lanes, searcher, num_lanes=_MORE_LANES_ON_TPU * num_lanes)
     with jax.named_scope("endings"):
+        others = {"tpu": many}
         if kernels.are_trusted():
             from azo.solver.device import kernel  # imports Pallas, which takes a second
 
-            in_kernel = functools.partial(kernel.search, searcher)
-            utility, nodes = jax.lax.platform_dependent(
-                after, is_searched, cuda=in_kernel, default=search
-            )
-        else:
-            utility, nodes = search(after, is_searched)
+            others["cuda"] = functools.partial(kernel.search, searcher)
+        utility, nodes = jax.lax.platform_dependent(after, is_searched, default=search, **others)
     utility = jnp.where(is_searched, -utility, NO_SCORE)
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.tile(jnp.arange(num_positions), num_slots)
