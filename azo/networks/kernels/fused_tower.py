@@ -100,7 +100,12 @@ def _in_turn(x: jax.Array, blocks: list[Block]) -> jax.Array:
 
 def _in_loop(x: jax.Array, blocks: list[Block]) -> jax.Array:
     stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *blocks)
-    return jax.lax.scan(lambda x, block: (_after_block(x, block), None), x, stacked)[0]
+
+    def after(x: jax.Array, block: Block) -> tuple[jax.Array, None]:
+        return _after_block(x, block), None
+
+    # With one block per turn the compiler for a v6e copies the boards in each turn.
+    return jax.lax.scan(after, x, stacked, unroll=2)[0]
 
 
 def _after_block(x: jax.Array, block: Block) -> jax.Array:
