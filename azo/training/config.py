@@ -332,6 +332,6 @@ def used_limits(config: Config, used: Mapping[str, float]) -> list[Limit]:
         if most is not None:
             flag = f"--{setting.replace('_', '-')} {2 * most:.15g}"
             amount = plurals.counted(most, noun, form=",.15g")
-            reason = f"{amount} is {state}" if most == 1 else f"all {amount} are {state}"
+            reason = f"{amount} is {state}" if most == 1 else f"its {amount} are {state}"
             limits.append(Limit(reason, used.get(metric, 0) / most, flag))
     return limits

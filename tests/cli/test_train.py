@@ -48,7 +48,7 @@ def test_a_run_says_what_it_does_and_what_to_do_next(place, whole):
     assert lines[2].startswith("training on ")
     assert "compiling, half a minute or longer" in lines
     assert lines[-2:] == [
-        "the run has ended: all 6 iterations are done; the same command with"
+        "the run has ended: its 6 iterations are done; the same command with"
         " --run.num-iterations 12 continues it",
         f"azo report {whole} plots its metrics",
     ]

@@ -93,7 +93,7 @@ def worth(number):
         (
             limits,
             "1 iteration is done; 1 evaluation is used",
-            "all 2 iterations are done; all 2 evaluations are used",
+            "its 2 iterations are done; its 2 evaluations are used",
         ),
         (small_ring, "one iteration of 1 game can add", "one iteration of 2 games can add"),
         (announced_games, "says 1 game, but 0 follow", "says 2 games, but 0 follow"),

@@ -93,7 +93,7 @@ def test_a_finished_phase_is_skipped_and_an_interrupted_one_goes_on(
     iterations = [e["iteration"] for e in metrics.read(tmp_path / "2-two", "iteration")]
     assert iterations == [1, 2, 3]
     train_phases(settings)  # all are done: nothing is left to do, and no match to play
-    assert "phase two has ended: all 3 iterations are done" in capsys.readouterr().out
+    assert "phase two has ended: its 3 iterations are done" in capsys.readouterr().out
 
 
 @pytest.mark.slow

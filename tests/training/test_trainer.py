@@ -237,7 +237,7 @@ def test_minutes_end_a_run_and_all_its_schedules_are_shares_of_them(tmp_path, ra
     assert [events[n]["time/minutes"] > 2 for n in compiled] == [False, True]
     assert len(ratings) == 4
     assert ratings[-1] == events[-1]["iteration"]
-    assert "all 5 minutes are over; the same command with --minutes 10 continues" in (
+    assert "its 5 minutes are over; the same command with --minutes 10 continues" in (
         capsys.readouterr().out
     )
 

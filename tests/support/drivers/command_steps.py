@@ -98,7 +98,7 @@ STEPS = (
     ),
     in_terminals(
         "train --config tiny.toml --run.folder runs/azo8 --run.num-iterations 2",
-        r"the run has ended: all 2 iterations are done; .* continues it",
+        r"the run has ended: its 2 iterations are done; .* continues it",
     ),
     in_terminals(
         "evaluate network:runs/azo8:4 random --num-games 4 --opening-plies 2 --seed 1",
