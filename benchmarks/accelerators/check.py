@@ -143,15 +143,13 @@ def _recipe() -> Any:
 
     recipe = config.load_file(shipped_files.CONFIGS / "azo8-gpu.toml")
     changes = {
-        "network": {"num_blocks": 2},
-        "replay": {"capacity": 100_000, "min_positions": 10_000},
-        "learner": {"batch_size": BATCH_SIZE},
-        "selfplay": {"num_games": NUM_GAMES},
+        "network.num_blocks": 2,
+        "replay.capacity": 100_000,
+        "replay.min_positions": 10_000,
+        "learner.batch_size": BATCH_SIZE,
+        "selfplay.num_games": NUM_GAMES,
     }
-    changed = {
-        name: getattr(recipe, name).model_copy(update=update) for name, update in changes.items()
-    }
-    return recipe.model_copy(update=changed)
+    return config.with_settings(recipe, changes)
 
 
 _SEARCH = {"num_games": NUM_GAMES, "num_simulations": NUM_SIMULATIONS}

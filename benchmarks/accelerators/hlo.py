@@ -126,12 +126,12 @@ def _turns(bodies: dict[str, list[str]], line: str) -> int | None:
     if known := re.search(r'known_trip_count":\{"n":"(\d+)"', line):
         return int(known[1])
     condition = re.search(r" condition=%?([\w.\-]+)", line)
-    lines = bodies.get(condition[1], []) if condition else []
-    constants = dict(re.findall(r"%?([\w.\-]+) = s32\[\]\S* constant\((\d+)\)", "\n".join(lines)))
-    counters = re.findall(r"%?([\w.\-]+) = s32\[\]\S* get-tuple-element", "\n".join(lines))
-    for operands in re.findall(r"compare\(%?([\w.\-]+), %?([\w.\-]+)\), direction=LT", lines[-1]):
-        if operands[0] in counters and operands[1] in constants:
-            return int(constants[operands[1]])
+    text = "\n".join(bodies.get(condition[1], [])) if condition else ""
+    constants = dict(re.findall(r"%?([\w.\-]+) = s32\[\]\S* constant\((\d+)\)", text))
+    counters = re.findall(r"%?([\w.\-]+) = s32\[\]\S* get-tuple-element", text)
+    test = re.search(r"ROOT .* compare\(%?([\w.\-]+), %?([\w.\-]+)\), direction=LT", text)
+    if test and test[1] in counters and test[2] in constants:
+        return int(constants[test[2]])
     return None
 
 
