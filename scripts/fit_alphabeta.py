@@ -1,13 +1,19 @@
-"""Fits the evaluation of alpha-beta, and its ProbCut, to a network's own games.
+"""Fits the evaluation of alpha-beta, and its ProbCut, to a network and to games of its own.
 
-    python -m scripts.fit_alphabeta zero-fast --positions 12000000
+    python -m scripts.fit_alphabeta zero-fast
 
-The network plays games with itself: up to 45 random plies, then the move with the best expected
-score after one ply, and every twentieth move at random. Each position of the second part has the
-score that the network expects after its best move. The weights are the ridge regression of these
-scores by stage; no game of people or other program is read. Then the deviations of deep searches
-from shallow ones are measured. Both are written as `alphabeta.npz` into the folder of the network,
-whose checksums are renewed. 12 million positions take 6 minutes of one core.
+1. The network plays games with itself: up to 45 random plies, then the move with the best expected
+   score after one ply, and every twentieth move at random. Each position of the second part has the
+   score that the network expects after its best move. The weights are the ridge regression of these
+   scores by stage.
+2. Alpha-beta plays games with itself by these weights (`azo.alphabeta.self_play`). The weights of
+   the stages with at most 31 empty squares are fitted to the scores in which these games ended; the
+   regression shrinks the change. It leaves the earlier stages as they are, since a game between
+   searches of four plies says less about an early position than the network does.
+
+No game by a human or another program is read. After each step the deviations of deep searches from
+shallow ones are measured, for ProbCut. The result is written as `alphabeta.npz` into the folder of
+the network, whose checksums are renewed. docs/notebook/alphabeta.md has times and errors.
 """
 
 import argparse
@@ -18,7 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from azo.alphabeta import evaluation, fitting, search, weights
+from azo.alphabeta import evaluation, fitting, search, self_play, weights
 from azo.engine import engine_factory
 from azo.engine.live_search import Evaluator
 from azo.games.host.compiling import jit
@@ -34,6 +40,14 @@ _MOST_MOVES = 34
 
 _RIDGE = 10.0
 _NUM_STEPS = 15
+
+# Of the fit to final scores: they deviate by 10 discs from what a position is worth, and positions
+# of one game share one. Smaller ridges fit new games better, but exact scores worse.
+_SCORE_STAGES = range(6, 16)
+_SCORE_RIDGE = 2000.0
+_SCORE_STEPS = 12
+_DECIDED = 16.0  # discs
+_LOG_ROWS, _FACTOR = 11, 1.5  # of the searches that play the games
 
 # Depths of the shallow searches that may replace one of a depth; two are tried in this order.
 _SHALLOW = {
@@ -52,6 +66,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("network", type=pathlib.Path, help="folder or name of a network for 8x8")
     parser.add_argument("--positions", type=int, default=12_000_000)
+    parser.add_argument("--games", type=int, default=400_000, help="of alpha-beta; 0: skip step 2")
     parser.add_argument("--searched", type=int, default=80, help="positions of a stage for ProbCut")
     parser.add_argument("--seed", type=int, default=0)
     flags = parser.parse_args(argv)
@@ -61,6 +76,17 @@ def main(argv: Sequence[str]) -> int:
     print(f"{len(player)} positions, {time.process_time():.0f} s", flush=True)
     own = fit(player, opponent, target)
     cuts = measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
+    if flags.games:
+        print(f"plays {flags.games} games, {time.process_time():.0f} s", flush=True)
+        entries = fitting.to_entries(own)
+        memory = search.make_search(entries, cuts, log_rows=_LOG_ROWS, factor=_FACTOR)
+        examples = self_play.play_games(flags.games, memory, seed=flags.seed)
+        print(f"{len(examples.player)} positions, {time.process_time():.0f} s", flush=True)
+        own = fit_scores(own, examples)
+        late = fitting.num_empties(player, opponent) < self_play.SOLVED  # games are solved there
+        player = np.concatenate([examples.player, player[late]])
+        opponent = np.concatenate([examples.opponent, opponent[late]])
+        cuts = measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
     folder = shipped_files.find_network(flags.network)
     scaled = np.clip(np.rint(own * evaluation.UNIT), -32767, 32767).astype(np.int16)
     weights.save(folder / weights.FILE, scaled, cuts)
@@ -178,6 +204,23 @@ def fit(player: np.ndarray, opponent: np.ndarray, target: np.ndarray) -> np.ndar
         )
         print(f"stage {stage}: {used} positions, mean error {error:.2f} discs", flush=True)
     return own
+
+
+def fit_scores(own: np.ndarray, examples: self_play.Examples) -> np.ndarray:
+    """Returns weights in discs whose middle stages are fitted to the final scores of games."""
+    new, weight = own.copy(), np.ones(len(examples.player))
+    for stage in _SCORE_STAGES:
+        new[stage], used, error = fitting.fit_stage(
+            stage,
+            *examples,
+            weight,
+            own[stage],
+            ridge=_SCORE_RIDGE,
+            num_steps=_SCORE_STEPS,
+            decided=_DECIDED,
+        )
+        print(f"stage {stage}: {used} positions, mean error {error:.2f} discs", flush=True)
+    return new
 
 
 def measure_cuts(

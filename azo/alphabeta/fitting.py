@@ -27,6 +27,7 @@ def fit_stage(
     *,
     ridge: float,
     num_steps: int,
+    decided: float = np.inf,
 ) -> tuple[np.ndarray, int, float]:
     """Returns the weights of a stage by ridge regression, `[distinct]` float32 in discs.
 
@@ -41,6 +42,7 @@ def fit_stage(
       start: `[distinct]`, weights that the regression shrinks to.
       ridge: strength of the shrinkage, in positions.
       num_steps: steps of conjugate gradients.
+      decided: margin in discs, expected by `start`, at which a position counts half.
     """
     empties = num_empties(player, opponent)
     low, high = stage_bounds(stage)
@@ -49,7 +51,9 @@ def fit_stage(
     is_outside = (empties[part] < low) | (empties[part] > high)
     weight = weight[part] * np.where(is_outside, OUTSIDE_WEIGHT, 1)
     rows = list_rows(player[part], opponent[part])
-    rest = target[part].astype(np.float32) - predict(rows, start)
+    expected = predict(rows, start)
+    weight = weight / (1 + (expected / decided) ** 2)
+    rest = target[part].astype(np.float32) - expected
     change = solve(rows, rest, weight, np.zeros_like(start), ridge, num_steps)
     error = np.abs(rest - predict(rows, change))[~is_outside].mean()
     return start + change, len(part), float(error)

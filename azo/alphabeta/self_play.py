@@ -1,0 +1,121 @@
+"""Games of alpha-beta with itself, as examples for the fit: positions with their final scores.
+
+A game begins with random plies, which prefer moves of a high value, so that the positions are many
+and rarely decided. Then both sides play the best move of a search. Endings are solved. So a score
+is what a position is worth between two players that search, and not what the evaluation says of it:
+errors that the evaluation repeats at all depths are corrected.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from azo.alphabeta import evaluation
+from azo.alphabeta import search as searching
+from azo.games.host import host_rules
+from azo.games.host.compiling import jit
+from azo.games.host.kernels import FULL, ONE, count, first, legal_moves, play
+from azo.solver.host import endgame, table
+
+_START = 0x0000000810000000, 0x0000001008000000  # black and white
+_RANDOM_PLIES = 8, 30  # at least, and fewer than
+_TEMPERATURE = 1.8  # discs
+_DEPTH = 4  # plies of the search for each move
+_MOST_DECIDED = 24  # discs: games that are more decided after the random plies are dropped
+_MOST_POSITIONS = 64
+
+SOLVED = 12
+"""Empty squares from which on a game is solved."""
+
+
+class Examples(NamedTuple):
+    """Positions with a legal move, those of one game one after the other."""
+
+    player: np.ndarray  # [M] uint64, discs of the side to move
+    opponent: np.ndarray  # [M] uint64
+    score: np.ndarray  # [M] int8, final margin for the side to move, empty squares to the winner
+
+
+def play_games(number: int, search: searching.AlphaBetaSearch, *, seed: int) -> Examples:
+    """Returns the positions of `number` games after their random plies.
+
+    The last position of a game is the one that was solved. An equal seed gives equal examples.
+    """
+    solver, rng = endgame.Solver(), np.random.default_rng(seed)
+    _seed(seed)
+    table.clear(search.memory)
+    search.counters[searching.LIMIT] = 1 << 60
+    sides = np.zeros((2, _MOST_POSITIONS), np.uint64)
+    colours = np.zeros(_MOST_POSITIONS, np.int8)
+    players, opponents, scores = [], [], []
+    while len(scores) < number:
+        num = _play_game(int(rng.integers(*_RANDOM_PLIES)), search, sides, colours)
+        if not num:
+            continue
+        solution = solver.solve(int(sides[0, num - 1]), int(sides[1, num - 1]), keeps_table=True)
+        players.append(sides[0, :num].copy())
+        opponents.append(sides[1, :num].copy())
+        scores.append((solution.score * colours[num - 1] * colours[:num]).astype(np.int8))
+    return Examples(*map(np.concatenate, (players, opponents, scores)))
+
+
+@jit
+def _seed(seed):
+    np.random.seed(seed)
+
+
+@jit
+def _play_game(num_random, search, sides, colours):
+    """Plays a game until few squares are empty; returns the number of positions, 0 if dropped.
+
+    Writes both sides' discs `[2, 64]`, the side to move first, and the colour to move, 1 or -1.
+    """
+    P, O = np.uint64(_START[0]), np.uint64(_START[1])
+    colour, ply, num = 1, 0, 0
+    while True:
+        if not legal_moves(P, O, FULL):
+            P, O, colour = O, P, -colour
+            if not legal_moves(P, O, FULL):
+                return 0
+        if ply >= num_random:
+            sides[0, num], sides[1, num], colours[num] = P, O, colour
+            num += 1
+            if count(P | O) >= 64 - SOLVED:
+                return num
+            search.counters[searching.IS_STOPPED] = 0
+            searching.deepen(P, O, _DEPTH, search)
+            value = search.counters[searching.VALUE]
+            if num == 1 and abs(value) > _MOST_DECIDED * evaluation.UNIT:
+                return 0
+            square = np.uint64(search.counters[searching.BEST_MOVE])
+        else:
+            square = _draw_move(P, O, search)
+        P, O = play(P, O, square)
+        colour, ply = -colour, ply + 1
+
+
+@jit
+def _draw_move(P, O, search):
+    """Returns a random move, whose odds grow by e for each `_TEMPERATURE` discs of its value."""
+    legal, chosen, highest = legal_moves(P, O, FULL), np.uint64(0), -np.inf
+    while legal:
+        square = first(legal)
+        legal &= legal - ONE
+        noise = -np.log(-np.log(np.random.random()))  # the highest sum is a draw (Gumbel)
+        total = _value_after(P, O, square, search) / _TEMPERATURE + noise
+        if total > highest:
+            highest, chosen = total, square
+    return chosen
+
+
+@jit
+def _value_after(P, O, square, search):
+    """Returns the value of a move for the side that makes it, in discs, without a search."""
+    own, other = play(P, O, square)
+    rules, sign = search.rules, -1
+    if not legal_moves(own, other, FULL):
+        own, other, sign = other, own, 1
+        if not legal_moves(own, other, FULL):
+            return np.float64(host_rules.final_score(own, other, rules))
+    whole = np.int64(searching.INFINITE)
+    return sign * searching.run(own, other, np.int64(0), -whole, whole, search) / evaluation.UNIT
