@@ -9,7 +9,9 @@
 2. Alpha-beta plays games with itself by these weights (`azo.alphabeta.self_play`). The weights of
    the stages with at most 31 empty squares are fitted to the scores in which these games ended; the
    regression shrinks the change. It leaves the earlier stages as they are, since a game between
-   searches of four plies says less about an early position than the network does.
+   searches of few plies says less about an early position than the network does.
+3. A second round plays better games, with the new weights and deeper searches, and fits to these
+   games alone. A process per core plays them; their number does not change the result.
 
 No game by a human or another program is read. After each step the deviations of deep searches from
 shallow ones are measured, for ProbCut. The result is written as `alphabeta.npz` into the folder of
@@ -17,6 +19,9 @@ the network, whose checksums are renewed. docs/notebook/alphabeta.md has times a
 """
 
 import argparse
+import concurrent.futures
+import functools
+import multiprocessing
 import pathlib
 import sys
 import time
@@ -47,7 +52,9 @@ _SCORE_STAGES = range(6, 16)
 _SCORE_RIDGE = 2000.0
 _SCORE_STEPS = 12
 _DECIDED = 16.0  # discs
-_LOG_ROWS, _FACTOR = 11, 1.5  # of the searches that play the games
+_ROUNDS = (4, 0.2), (6, 0.8)  # plies of the searches, and share of the games
+_LOG_ROWS, _FACTOR = 11, 1.5  # of these searches
+_GAMES_PER_PART = 2_000
 
 # Depths of the shallow searches that may replace one of a depth; two are tried in this order.
 _SHALLOW = {
@@ -66,32 +73,32 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("network", type=pathlib.Path, help="folder or name of a network for 8x8")
     parser.add_argument("--positions", type=int, default=12_000_000)
-    parser.add_argument("--games", type=int, default=400_000, help="of alpha-beta; 0: skip step 2")
+    parser.add_argument("--games", type=int, default=240_000, help="of alpha-beta; 0: only step 1")
     parser.add_argument("--searched", type=int, default=80, help="positions of a stage for ProbCut")
     parser.add_argument("--seed", type=int, default=0)
     flags = parser.parse_args(argv)
+    start = time.monotonic()
     choice = engine_factory.NetworkChoice(network=flags.network)
     evaluator = engine_factory.load_evaluator(choice)
     player, opponent, target = positions(evaluator, flags.positions, seed=flags.seed)
-    print(f"{len(player)} positions, {time.process_time():.0f} s", flush=True)
+    print(f"{len(player)} positions, {time.monotonic() - start:.0f} s", flush=True)
     own = fit(player, opponent, target)
     cuts = measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
-    if flags.games:
-        print(f"plays {flags.games} games, {time.process_time():.0f} s", flush=True)
+    base, is_end = own, fitting.num_empties(player, opponent) < self_play.SOLVED
+    ends = player[is_end], opponent[is_end]  # games of alpha-beta have no such positions
+    for number, (depth, share) in enumerate(_ROUNDS if flags.games else ()):
+        seeds = np.random.SeedSequence([flags.seed, number])
         entries = fitting.to_entries(own)
-        memory = search.make_search(entries, cuts, log_rows=_LOG_ROWS, factor=_FACTOR)
-        examples = self_play.play_games(flags.games, memory, seed=flags.seed)
-        print(f"{len(examples.player)} positions, {time.process_time():.0f} s", flush=True)
-        own = fit_scores(own, examples)
-        late = fitting.num_empties(player, opponent) < self_play.SOLVED  # games are solved there
-        player = np.concatenate([examples.player, player[late]])
-        opponent = np.concatenate([examples.opponent, opponent[late]])
-        cuts = measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
+        examples = play_games(entries, cuts, round(share * flags.games), depth=depth, seeds=seeds)
+        print(f"{len(examples.player)} positions, {time.monotonic() - start:.0f} s", flush=True)
+        own = fit_scores(base, examples)
+        sides = [np.concatenate(pair) for pair in zip(examples[:2], ends, strict=True)]
+        cuts = measure_cuts(own, *sides, num=flags.searched, seed=flags.seed)
     folder = shipped_files.find_network(flags.network)
     scaled = np.clip(np.rint(own * evaluation.UNIT), -32767, 32767).astype(np.int16)
     weights.save(folder / weights.FILE, scaled, cuts)
     files.write_checksums(folder)
-    print(f"{folder / weights.FILE}, {time.process_time():.0f} s of processor time")
+    print(f"{folder / weights.FILE}, {time.monotonic() - start:.0f} s")
     return 0
 
 
@@ -204,6 +211,24 @@ def fit(player: np.ndarray, opponent: np.ndarray, target: np.ndarray) -> np.ndar
         )
         print(f"stage {stage}: {used} positions, mean error {error:.2f} discs", flush=True)
     return own
+
+
+def play_games(
+    entries: np.ndarray, cuts: np.ndarray, number: int, *, depth: int, seeds: np.random.SeedSequence
+) -> self_play.Examples:
+    """Returns the positions of games by weights for the search, played by a process per core."""
+    numbers = [min(_GAMES_PER_PART, number - at) for at in range(0, number, _GAMES_PER_PART)]
+    parts = [int(seed) for seed in seeds.generate_state(len(numbers))]
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(mp_context=context) as pool:
+        play_part = functools.partial(_play_part, entries, cuts, depth)
+        found = list(pool.map(play_part, numbers, parts))
+    return self_play.Examples(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _play_part(entries, cuts, depth, number, seed):
+    memory = search.make_search(entries, cuts, log_rows=_LOG_ROWS, factor=_FACTOR)
+    return self_play.play_games(number, memory, depth=depth, seed=seed)
 
 
 def fit_scores(own: np.ndarray, examples: self_play.Examples) -> np.ndarray:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.alphabeta import evaluation
-from azo.alphabeta import search as searching
+from azo.alphabeta import evaluation, search
 from azo.games.host import host_rules
 from azo.games.host.compiling import jit
 from azo.games.host.kernels import FULL, ONE, count, first, legal_moves, play
@@ -20,7 +19,6 @@ from azo.solver.host import endgame, table
 _START = 0x0000000810000000, 0x0000001008000000  # black and white
 _RANDOM_PLIES = 8, 30  # at least, and fewer than
 _TEMPERATURE = 1.8  # discs
-_DEPTH = 4  # plies of the search for each move
 _MOST_DECIDED = 24  # discs: games that are more decided after the random plies are dropped
 _MOST_POSITIONS = 64
 
@@ -36,20 +34,21 @@ class Examples(NamedTuple):
     score: np.ndarray  # [M] int8, final margin for the side to move, empty squares to the winner
 
 
-def play_games(number: int, search: searching.AlphaBetaSearch, *, seed: int) -> Examples:
+def play_games(number: int, memory: search.AlphaBetaSearch, *, depth: int, seed: int) -> Examples:
     """Returns the positions of `number` games after their random plies.
 
-    The last position of a game is the one that was solved. An equal seed gives equal examples.
+    Moves are searched to `depth` plies. The last position of a game is the one that was solved. An
+    equal seed gives equal examples.
     """
     solver, rng = endgame.Solver(), np.random.default_rng(seed)
     _seed(seed)
-    table.clear(search.memory)
-    search.counters[searching.LIMIT] = 1 << 60
+    table.clear(memory.memory)
+    memory.counters[search.LIMIT] = 1 << 60
     sides = np.zeros((2, _MOST_POSITIONS), np.uint64)
     colours = np.zeros(_MOST_POSITIONS, np.int8)
     players, opponents, scores = [], [], []
     while len(scores) < number:
-        num = _play_game(int(rng.integers(*_RANDOM_PLIES)), search, sides, colours)
+        num = _play_game(int(rng.integers(*_RANDOM_PLIES)), depth, memory, sides, colours)
         if not num:
             continue
         solution = solver.solve(int(sides[0, num - 1]), int(sides[1, num - 1]), keeps_table=True)
@@ -65,7 +64,7 @@ def _seed(seed):
 
 
 @jit
-def _play_game(num_random, search, sides, colours):
+def _play_game(num_random, depth, memory, sides, colours):
     """Plays a game until few squares are empty; returns the number of positions, 0 if dropped.
 
     Writes both sides' discs `[2, 64]`, the side to move first, and the colour to move, 1 or -1.
@@ -82,40 +81,40 @@ def _play_game(num_random, search, sides, colours):
             num += 1
             if count(P | O) >= 64 - SOLVED:
                 return num
-            search.counters[searching.IS_STOPPED] = 0
-            searching.deepen(P, O, _DEPTH, search)
-            value = search.counters[searching.VALUE]
+            memory.counters[search.IS_STOPPED] = 0
+            search.deepen(P, O, depth, memory)
+            value = memory.counters[search.VALUE]
             if num == 1 and abs(value) > _MOST_DECIDED * evaluation.UNIT:
                 return 0
-            square = np.uint64(search.counters[searching.BEST_MOVE])
+            square = np.uint64(memory.counters[search.BEST_MOVE])
         else:
-            square = _draw_move(P, O, search)
+            square = _draw_move(P, O, memory)
         P, O = play(P, O, square)
         colour, ply = -colour, ply + 1
 
 
 @jit
-def _draw_move(P, O, search):
+def _draw_move(P, O, memory):
     """Returns a random move, whose odds grow by e for each `_TEMPERATURE` discs of its value."""
     legal, chosen, highest = legal_moves(P, O, FULL), np.uint64(0), -np.inf
     while legal:
         square = first(legal)
         legal &= legal - ONE
         noise = -np.log(-np.log(np.random.random()))  # the highest sum is a draw (Gumbel)
-        total = _value_after(P, O, square, search) / _TEMPERATURE + noise
+        total = _value_after(P, O, square, memory) / _TEMPERATURE + noise
         if total > highest:
             highest, chosen = total, square
     return chosen
 
 
 @jit
-def _value_after(P, O, square, search):
+def _value_after(P, O, square, memory):
     """Returns the value of a move for the side that makes it, in discs, without a search."""
     own, other = play(P, O, square)
-    rules, sign = search.rules, -1
+    rules, sign = memory.rules, -1
     if not legal_moves(own, other, FULL):
         own, other, sign = other, own, 1
         if not legal_moves(own, other, FULL):
             return np.float64(host_rules.final_score(own, other, rules))
-    whole = np.int64(searching.INFINITE)
-    return sign * searching.run(own, other, np.int64(0), -whole, whole, search) / evaluation.UNIT
+    whole = np.int64(search.INFINITE)
+    return sign * search.run(own, other, np.int64(0), -whole, whole, memory) / evaluation.UNIT

@@ -1,5 +1,7 @@
 """Games of alpha-beta with itself: by the rules, with the scores in which they end."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ LEARNED = weights.load(shipped_files.NETWORKS / "zero-fast")
 
 def play_games(number, seed):
     memory = search.make_search(LEARNED.weights, LEARNED.cuts, log_rows=11, factor=1.5)
-    return self_play.play_games(number, memory, seed=seed)
+    return self_play.play_games(number, memory, depth=4, seed=seed)
 
 
 def legal(P, O):
@@ -48,7 +50,7 @@ def test_positions_follow_one_another_by_the_rules(games):
     assert len(games) == 40
     passes = 0
     for game in games:
-        for (P, O, score), (next_P, next_O, next_score) in zip(game, game[1:], strict=False):
+        for (P, O, score), (next_P, next_O, next_score) in itertools.pairwise(game):
             sign = children(P, O)[next_P, next_O]
             assert next_score == sign * score
             passes += sign > 0
@@ -80,7 +82,7 @@ def test_a_seed_repeats_the_games():
 
 def test_expected_decided_positions_count_less_in_the_fit(games):
     rows = [row for game in games for row in game]
-    player, opponent, score = (np.array(part) for part in zip(*rows, strict=True))
+    player, opponent, _ = (np.array(part) for part in zip(*rows, strict=True))
     player, opponent = player.astype(np.uint64), opponent.astype(np.uint64)
     stage = 10
     start = (LEARNED.weights[stage] / 32).astype(np.float32)

@@ -1,7 +1,7 @@
 """A 3x3 convolution: Winograd's on the CPU, the hardware's in bfloat16 on accelerators.
 
 Winograd's convolution is about twice as fast as XLA's on the CPU. XLA's kernel gradient there is
-also 25 to 60 times slower inside a `while` body (https://github.com/jax-ml/jax/issues/12868), and
+also 25 to 37 times slower inside a `while` body (https://github.com/jax-ml/jax/issues/12868), and
 the learner is a scan.
 
 Arrays are float32 outside. In bfloat16 both factors of a product are rounded, the matrix units sum
