@@ -215,7 +215,7 @@ def fit(player: np.ndarray, opponent: np.ndarray, target: np.ndarray) -> np.ndar
 
 def play_games(
     entries: np.ndarray, cuts: np.ndarray, number: int, *, depth: int, seeds: np.random.SeedSequence
-) -> self_play.Examples:
+) -> self_play.ScoredPositions:
     """Returns the positions of games by weights for the search, played by a process per core."""
     numbers = [min(_GAMES_PER_PART, number - at) for at in range(0, number, _GAMES_PER_PART)]
     parts = [int(seed) for seed in seeds.generate_state(len(numbers))]
@@ -223,7 +223,7 @@ def play_games(
     with concurrent.futures.ProcessPoolExecutor(mp_context=context) as pool:
         play_part = functools.partial(_play_part, entries, cuts, depth)
         found = list(pool.map(play_part, numbers, parts))
-    return self_play.Examples(*map(np.concatenate, zip(*found, strict=True)))
+    return self_play.ScoredPositions(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _play_part(entries, cuts, depth, number, seed):
@@ -231,7 +231,7 @@ def _play_part(entries, cuts, depth, number, seed):
     return self_play.play_games(number, memory, depth=depth, seed=seed)
 
 
-def fit_scores(own: np.ndarray, examples: self_play.Examples) -> np.ndarray:
+def fit_scores(own: np.ndarray, examples: self_play.ScoredPositions) -> np.ndarray:
     """Returns weights in discs whose middle stages are fitted to the final scores of games."""
     new, weight = own.copy(), np.ones(len(examples.player))
     for stage in _SCORE_STAGES:

@@ -26,7 +26,7 @@ SOLVED = 12
 """Empty squares from which on a game is solved."""
 
 
-class Examples(NamedTuple):
+class ScoredPositions(NamedTuple):
     """Positions with a legal move, those of one game one after the other."""
 
     player: np.ndarray  # [M] uint64, discs of the side to move
@@ -34,7 +34,9 @@ class Examples(NamedTuple):
     score: np.ndarray  # [M] int8, final margin for the side to move, empty squares to the winner
 
 
-def play_games(number: int, memory: search.AlphaBetaSearch, *, depth: int, seed: int) -> Examples:
+def play_games(
+    number: int, memory: search.AlphaBetaSearch, *, depth: int, seed: int
+) -> ScoredPositions:
     """Returns the positions of `number` games after their random plies.
 
     Moves are searched to `depth` plies. The last position of a game is the one that was solved. An
@@ -55,7 +57,7 @@ def play_games(number: int, memory: search.AlphaBetaSearch, *, depth: int, seed:
         players.append(sides[0, :num].copy())
         opponents.append(sides[1, :num].copy())
         scores.append((solution.score * colours[num - 1] * colours[:num]).astype(np.int8))
-    return Examples(*map(np.concatenate, (players, opponents, scores)))
+    return ScoredPositions(*map(np.concatenate, (players, opponents, scores)))
 
 
 @jit
