@@ -48,16 +48,16 @@ def play_games(
     memory.counters[search.LIMIT] = 1 << 60
     sides = np.zeros((2, _MOST_POSITIONS), np.uint64)
     colours = np.zeros(_MOST_POSITIONS, np.int8)
-    players, opponents, scores = [], [], []
-    while len(scores) < number:
+    games: list[ScoredPositions] = []
+    while len(games) < number:
         num = _play_game(int(rng.integers(*_RANDOM_PLIES)), depth, memory, sides, colours)
         if not num:
             continue
-        solution = solver.solve(int(sides[0, num - 1]), int(sides[1, num - 1]), keeps_table=True)
-        players.append(sides[0, :num].copy())
-        opponents.append(sides[1, :num].copy())
-        scores.append((solution.score * colours[num - 1] * colours[:num]).astype(np.int8))
-    return ScoredPositions(*map(np.concatenate, (players, opponents, scores)))
+        player, opponent = sides[:, :num].copy()
+        solution = solver.solve(int(player[-1]), int(opponent[-1]), keeps_table=True)
+        scores = solution.score * colours[num - 1] * colours[:num]
+        games.append(ScoredPositions(player, opponent, scores.astype(np.int8)))
+    return ScoredPositions(*map(np.concatenate, zip(*games, strict=True)))
 
 
 @jit

@@ -1,11 +1,14 @@
 """The positions and cuts that `scripts/fit_alphabeta.py` fits the evaluation to."""
 
+import shutil
+
 import numpy as np
 import pytest
 
-from azo.alphabeta import fitting, search
+from azo.alphabeta import fitting, search, self_play, weights
 from azo.engine import engine_factory
 from azo.games.host import kernels
+from azo.settings import shipped_files
 from azo.solver.host import endgame
 from scripts import fit_alphabeta
 
@@ -51,3 +54,28 @@ def test_deeper_cuts_deviate_at_least_as_much_as_measured_ones():
             assert cuts[depth, place]["depth"] == shallow < depth
             expected = 60 + 10 * np.log(depth / shallow)
             assert cuts[depth, place]["deviation"] == pytest.approx(expected, abs=1.0)
+
+
+def test_games_change_the_middle_stages_only(tmp_path):
+    fitted = []
+    for games in (0, 20):
+        folder = tmp_path / str(games)
+        shutil.copytree(shipped_files.NETWORKS / "zero-fast", folder)
+        numbers = ["--positions", "6000", "--searched", "3", "--games", str(games)]
+        assert fit_alphabeta.main([str(folder), *numbers]) == 0
+        fitted.append(weights.load(folder))  # with its checksum
+    changed = (fitted[0].weights != fitted[1].weights).any(axis=1)
+    assert np.flatnonzero(changed).tolist() == list(fit_alphabeta._SCORE_STAGES)
+
+
+def test_all_games_are_played_in_parts_that_repeat():
+    learned = weights.load(shipped_files.NETWORKS / "zero-fast")
+    numbers = {"number": 5, "depth": 2}
+    found = [
+        fit_alphabeta.play_games(*learned, **numbers, seeds=np.random.SeedSequence(seed))
+        for seed in (1, 1, 2)
+    ]
+    assert (fitting.num_empties(*found[0][:2]) == self_play.SOLVED).sum() == 5
+    for one, other in zip(*found[:2], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(found[0].player, found[2].player)
