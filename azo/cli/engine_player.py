@@ -40,8 +40,14 @@ class EnginePlayer(NamedTuple):
         return backends.ProgramPlayer(begin)
 
     def start(self, seed: int) -> Engine:
-        """Returns the engine; raises ValueError if its network is missing or not for Othello."""
+        """Returns the engine.
+
+        Raises ValueError, one line, if its network is missing, not for Othello, or without the
+        evaluation that alpha-beta needs.
+        """
         choice = engine_factory.NetworkChoice(network=self.network)
+        if self.config.search == "alphabeta":
+            engine_factory.check_alphabeta(choice)
         return Engine(engine_factory.load_evaluator(choice), self.config, seed=seed)
 
 
@@ -63,15 +69,17 @@ def with_simulations(config: EngineConfig, number: int) -> EngineConfig:
 
 
 def assessor(player: EnginePlayer, seed: int) -> accuracy.Assessor:
-    """Returns the engine as it analyses positions."""
-    engine = player.start(seed)
-    limits = engine.config.limits(is_analysis=True)
+    """Returns the engine as it analyses positions; with alpha-beta, as it plays them."""
+    engine, config = player.start(seed), player.config
+    uses_puct = config.search == "puct"
+    limits = config.limits(is_analysis=uses_puct)
 
     def assess(position: othello.Position) -> accuracy.Assessment:
         value, action, score = [], [], []
         sides = map(bitboard.to_ints, (position.player, position.opponent))
         for own, other in zip(*sides, strict=True):
             engine.new_game(notation.Board(own, other, is_black_to_move=True))
+            engine.forget()
             report = engine.think(limits)
             value.append(report.value)
             action.append(report.action)
@@ -82,4 +90,9 @@ def assessor(player: EnginePlayer, seed: int) -> accuracy.Assessor:
             score=np.array(score, np.float32),
         )
 
-    return accuracy.Assessor(f"engine, {player.config.num_simulations} simulations", assess)
+    name = "engine" if uses_puct else "alpha-beta"
+    limit = [
+        *([] if limits.seconds is None else [f"{limits.seconds:g} s"]),
+        *([] if limits.num_simulations is None else [f"{limits.num_simulations} simulations"]),
+    ]
+    return accuracy.Assessor(", ".join([name, *limit]), assess)

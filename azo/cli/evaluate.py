@@ -23,7 +23,8 @@ azo/matches/sprt.py describes the test.
 With `--exact`, the values and moves of a network or of the engine are compared with known scores of
 positions, as in docs/notebook/puzzles.md. A SET is a file of OBF lines or CSV (also .gz) with exact
 or estimated scores, or `random:N` for solved positions with N empty squares from random games. The
-table is Markdown.
+engine is measured as it analyses positions, or with `--engine.search alphabeta` as it plays them.
+The table is Markdown.
 
 With `--json`, each match and each row of the table is one JSON object.
 """

@@ -95,12 +95,19 @@ class PlayConfig(NetworkChoice):
 
     def _check_alphabeta(self) -> None:
         """Raises ValueError if no move would be found by alpha-beta."""
-        flag = "--engine.search alphabeta has no effect"
         if self.level != engine_settings.NUM_LEVELS:
-            raise ValueError(f"{flag} at level {self.level}, which plays with puct")
-        folder = _find_folder(self)
-        if not (folder / weights.FILE).exists():
-            raise ValueError(f"{flag} with {folder.name}, which has no {weights.FILE}")
+            raise ValueError(f"{_NO_ALPHABETA} at level {self.level}, which plays with puct")
+        check_alphabeta(self)
+
+
+_NO_ALPHABETA = "--engine.search alphabeta has no effect"
+
+
+def check_alphabeta(choice: NetworkChoice) -> None:
+    """Raises ValueError, one line, if a network has no evaluation for alpha-beta."""
+    folder = _find_folder(choice)
+    if not (folder / weights.FILE).exists():
+        raise ValueError(f"{_NO_ALPHABETA} with {folder.name}, which has no {weights.FILE}")
 
 
 def load_engine(

@@ -124,3 +124,32 @@ def test_an_engine_is_measured_by_simulations(capsys):
     assert [row[:3] for row in rows] == expected
     words = ["evaluate", "engine:zero-fast6", *flags, "--simulations", 0]
     assert "at least 1 simulation" in commands.refused(capsys, *words)
+
+
+def test_alphabeta_is_measured_by_the_moves_that_it_plays(capsys):
+    flags = ["--exact", "random:14", "--limit", 12]
+    rows = {}
+    for kind in ("puct", "alphabeta"):
+        assert main("engine:zero-fast", *flags, "--simulations", 300, "--engine.search", kind) == 0
+        (rows[kind],), _ = table(capsys.readouterr().out)
+    assert rows["puct"][2] == "engine, 300 simulations"
+    assert rows["alphabeta"][2] == "alpha-beta, 300 simulations"
+    assert rows["alphabeta"][3:] != rows["puct"][3:]
+    assert float(rows["alphabeta"][5].split(",")[0]) > 0.5  # best moves
+    again = main("engine:zero-fast", *flags, "--simulations", 300, "--engine.search", "alphabeta")
+    assert again == 0  # positions do not depend on those before
+    assert table(capsys.readouterr().out)[0] == [rows["alphabeta"]]
+
+
+def test_a_time_limit_names_the_row_of_an_engine(capsys):
+    flags = ["--exact", "random:8", "--limit", 2, "--engine.seconds", 0.05]
+    assert main("engine:zero-fast", *flags) == 0
+    ((_, _, name, *_),), _ = table(capsys.readouterr().out)
+    assert name == "engine, 0.05 s"
+
+
+@pytest.mark.parametrize("words", [["--exact", "random:8"], ["random", "--num-games", 2]])
+def test_alphabeta_without_its_evaluation_is_refused(capsys, words):
+    words = ["evaluate", "engine:zero-fast6", *words, "--engine.search", "alphabeta"]
+    message = "--engine.search alphabeta has no effect with zero-fast6, which has no alphabeta.npz"
+    assert commands.refused(capsys, *words) == message
