@@ -211,8 +211,8 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
         " program with several such loops has one number for each.",
         "",
         "| target | search, network | kernels of the network | other kernels | kernels per level |"
-        " host reads besides levels | MiB moved | cycles of the network | other cycles |"
-        " cycles per level | compiled in s |",
+        " host reads outside levels | MiB moved | cycles of the network | other cycles |"
+        " cycles per level | compile time, s |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         *searches,
         "",
@@ -222,7 +222,7 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
         f" {cost.NUM_LEVELS} levels. On a TPU, the compiler's cycles are divided by the published"
         " clock rate.",
         "",
-        "| target | search, network | games | simulations per second | share of the network |",
+        "| target | search, network | games | simulations per second | time in the network |",
         "| --- | --- | ---: | ---: | ---: |",
         *speeds,
         "",
@@ -261,9 +261,9 @@ def _table_of_iterations(rows: list[str]) -> list[str]:
     return [
         "The whole iteration, compiled:",
         "",
-        "| target | settings | compiled in s | arguments MiB | temporary MiB | code MiB |"
-        " kernels per simulation | per learning step | collectives per learning step |"
-        " per step of the solver |",
+        "| target | settings | compile time, s | arguments MiB | temporary MiB | code MiB |"
+        " kernels per simulation | kernels per learning step | collectives per learning step |"
+        " kernels per step of the solver |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         *rows,
         "",

@@ -20,8 +20,9 @@ LEVEL_SECONDS = 3e-6  # of a path in a kernel: four reads of 0.6 us, and some hu
 # partly wait for each other, at 1.7 GHz.
 LANE_STEP_SECONDS = 19 * LAUNCH_SECONDS + HOST_READ_SECONDS
 PROGRAM_STEP_SECONDS = 1.5e-6
-# Steps of the slowest program for the endings of 32,768 plies, by `endings`; these are 4,111
-# programs, and more wait until a multiprocessor is free.
+# Steps of the slowest program for the first ply of the endings of 32,768 plies, by `endings`. Its
+# 4,111 searches are 129 programs; more wait until a multiprocessor is free. Later plies are left
+# out.
 PROGRAM_STEPS, PLIES_AT_ONCE = 22_070, 32_768
 LEVELS = {"descent": NUM_LEVELS + 1, "expansion": NUM_PROOFS + 1}  # of azo's kernels
 
