@@ -14,9 +14,9 @@ RULES = host_rules.make_rules(8, is_reversed=False)
 LEARNED = weights.load(shipped_files.NETWORKS / "zero-fast")
 
 
-def play_games(number, seed):
+def play_games(number, seed, depth=2):
     memory = search.make_search(LEARNED.weights, LEARNED.cuts, log_rows=11, factor=1.5)
-    return self_play.play_games(number, memory, depth=4, seed=seed)
+    return self_play.play_games(number, memory, depth=depth, seed=seed)
 
 
 def legal(P, O):
@@ -39,7 +39,7 @@ def children(P, O):
 @pytest.fixture(scope="module")
 def games():
     """Positions and scores of each game."""
-    examples = play_games(40, seed=3)
+    examples = play_games(200, seed=3)
     rows = list(zip(*(part.tolist() for part in examples), strict=True))
     last = fitting.num_empties(*examples[:2]) == self_play.SOLVED
     ends = np.flatnonzero(last) + 1
@@ -47,7 +47,7 @@ def games():
 
 
 def test_positions_follow_one_another_by_the_rules(games):
-    assert len(games) == 40
+    assert len(games) == 200
     passes = 0
     for game in games:
         for (P, O, score), (next_P, next_O, next_score) in itertools.pairwise(game):
@@ -70,7 +70,7 @@ def test_games_differ_and_are_not_decided_from_the_start(games):
     assert min(lengths) < 28 < max(lengths)
     memory = search.make_search(LEARNED.weights, LEARNED.cuts, log_rows=11, factor=1.5)
     for game in games:
-        value = search.best_move(*map(np.uint64, game[0][:2]), 4, memory)[1]
+        value = search.best_move(*map(np.uint64, game[0][:2]), 2, memory)[1]
         assert abs(value) < 30 * 32  # the bound is 24 discs, by a search with another table
 
 
