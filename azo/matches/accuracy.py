@@ -46,7 +46,8 @@ class Assessment:
 
     value: jax.Array | np.ndarray  # [M] float32 in [-1, 1], for the side to move
     action: jax.Array | np.ndarray  # [M] int32, the chosen move
-    # [M] float32, expected final score in discs: by the network, or by an engine's search
+    # [M] float32, expected final score in discs: by the network, or by an engine's search; NaN
+    # where the engine gave none for a forced move
     score: jax.Array | np.ndarray | None
 
 
@@ -156,14 +157,17 @@ def measure(
     is_decided = result != 0
     is_best = positions.is_best
     has_choice = (positions.move_utility != position_sets.NO_UTILITY).sum(axis=1) > 1
-    score = assessment.score
+    error = None
+    if assessment.score is not None:
+        error = np.abs(np.asarray(assessment.score) - utility)
+        error = error[~np.isnan(error)]
     lost = positions.move_utility.max(axis=1) - positions.move_utility[rows, action]
     return Accuracy(
         value_error=estimate(np.abs(value - result)),
         right_sign=estimate(np.sign(value[is_decided]) == result[is_decided]),
         best_move=estimate(is_best[rows, action][is_best.any(axis=1)]),
         discs_lost=estimate(lost[has_choice]),
-        disc_error=None if score is None else estimate(np.abs(np.asarray(score) - utility)),
+        disc_error=None if error is None else estimate(error),
         rank_correlation=rank_correlation(value, utility),
         calibration_error=calibration_error(value, result),
     )

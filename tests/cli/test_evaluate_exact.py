@@ -153,3 +153,12 @@ def test_alphabeta_without_its_evaluation_is_refused(capsys, words):
     words = ["evaluate", "engine:zero-fast6", *words, "--engine.search", "alphabeta"]
     message = "--engine.search alphabeta has no effect with zero-fast6, which has no alphabeta.npz"
     assert commands.refused(capsys, *words) == message
+
+
+def test_a_forced_move_has_no_error_in_discs(tmp_path, capsys):
+    forced = "OOOO----XOOXXX-XOOOOX--X-OXXXXXXXXOXXXXXXXXOXXXXXXXXXXXXXXXXX-X- X; A4:-14;"
+    (tmp_path / "one.obf").write_text(f"{forced}\n")
+    flags = ["--simulations", 10, "--engine.search", "alphabeta"]
+    assert main("engine:zero-fast", "--exact", tmp_path / "one.obf", *flags) == 0
+    ((*_, disc_error, _, _),), _ = table(capsys.readouterr().out)
+    assert disc_error == "-"
