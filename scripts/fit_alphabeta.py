@@ -10,8 +10,10 @@
    the stages with at most 31 empty squares are fitted to the scores in which these games ended; the
    regression shrinks the change. It leaves the earlier stages as they are, since a game between
    searches of few plies says less about an early position than the network does.
-3. A second round plays better games, with the new weights and deeper searches, and fits to these
-   games alone. A process per core plays them; their number does not change the result.
+3. A second round plays better games, with the new weights and deeper searches. It fits only to
+   these games.
+
+One process per core plays the games of alpha-beta. The number of cores does not change the result.
 
 No game by a human or another program is read. After each step the deviations of deep searches from
 shallow ones are measured, for ProbCut. The result is written as `alphabeta.npz` into the folder of
@@ -26,6 +28,7 @@ import pathlib
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,20 +41,16 @@ from azo.settings import shipped_files
 from azo.solver.host import table
 from azo.storage import files
 
-_START = 0x0000000810000000, 0x0000001008000000  # black and white
 _MOST_RANDOM = 45  # plies before the network plays
 _RANDOM_SHARE = 0.05  # of its moves
 _MOST_MOVES = 34
 
-_RIDGE = 10.0
-_NUM_STEPS = 15
+_TO_NETWORK = {"ridge": 10.0, "num_steps": 15}
 
 # Of the fit to final scores: they deviate by 10 discs from what a position is worth, and positions
 # of one game share one. Smaller ridges fit new games better, but exact scores worse.
 _SCORE_STAGES = range(6, 16)
-_SCORE_RIDGE = 2000.0
-_SCORE_STEPS = 12
-_DECIDED = 16.0  # discs
+_TO_SCORES = {"ridge": 2000.0, "num_steps": 12, "decided": 16.0}
 _ROUNDS = (4, 0.2), (6, 0.8)  # plies of the searches, and share of the games
 _LOG_ROWS, _FACTOR = 11, 1.5  # of these searches
 _GAMES_PER_PART = 2_000
@@ -82,7 +81,9 @@ def main(argv: Sequence[str]) -> int:
     evaluator = engine_factory.load_evaluator(choice)
     player, opponent, target = positions(evaluator, flags.positions, seed=flags.seed)
     print(f"{len(player)} positions, {time.monotonic() - start:.0f} s", flush=True)
-    own = fit(player, opponent, target)
+    num_entries = int(evaluation.shared_entries().max()) + 1
+    zero = np.zeros((evaluation.NUM_STAGES, num_entries), np.float32)
+    own = fit(zero, range(evaluation.NUM_STAGES), player, opponent, target, **_TO_NETWORK)
     cuts = measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
     base, is_end = own, fitting.num_empties(player, opponent) < self_play.SOLVED
     ends = player[is_end], opponent[is_end]  # games of alpha-beta have no such positions
@@ -91,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
         entries = fitting.to_entries(own)
         examples = play_games(entries, cuts, round(share * flags.games), depth=depth, seeds=seeds)
         print(f"{len(examples.player)} positions, {time.monotonic() - start:.0f} s", flush=True)
-        own = fit_scores(base, examples)
+        own = fit(base, _SCORE_STAGES, *examples, **_TO_SCORES)
         sides = [np.concatenate(pair) for pair in zip(examples[:2], ends, strict=True)]
         cuts = measure_cuts(own, *sides, num=flags.searched, seed=flags.seed)
     folder = shipped_files.find_network(flags.network)
@@ -110,7 +111,7 @@ def positions(
     `num_games` games are played side by side.
     """
     rng = np.random.default_rng(seed)
-    _seed(seed)
+    self_play.seed_draws(seed)
     parts, found = [], 0
     while found < number:
         parts.append(_play_games(evaluator, rng, num_games))
@@ -120,7 +121,7 @@ def positions(
 
 
 def _play_games(evaluator, rng, num_games):
-    P, O = (np.full(num_games, discs, np.uint64) for discs in _START)
+    P, O = (np.full(num_games, discs, np.uint64) for discs in self_play.START)
     num_random = rng.integers(0, _MOST_RANDOM, num_games)
     going, parts, ply = np.ones(num_games, bool), [], 0
     while going.any():
@@ -146,11 +147,6 @@ def _play_games(evaluator, rng, num_games):
         P[games], O[games], going[games] = own, other, ~is_over
         ply += 1
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
-
-
-@jit
-def _seed(seed):
-    np.random.seed(seed)
 
 
 @jit
@@ -201,13 +197,22 @@ def _final_score(own, other):
     return margin + empty if margin > 0 else margin - empty if margin < 0 else 0
 
 
-def fit(player: np.ndarray, opponent: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Returns the weights of all stages, `[NUM_STAGES, distinct entries]` float32, in discs."""
-    num = int(evaluation.shared_entries().max()) + 1
-    own, weight = np.zeros((evaluation.NUM_STAGES, num), np.float32), np.ones(len(player))
-    for stage in range(evaluation.NUM_STAGES):
+def fit(
+    start: np.ndarray,
+    stages: Sequence[int],
+    player: np.ndarray,
+    opponent: np.ndarray,
+    target: np.ndarray,
+    **regression: Any,
+) -> np.ndarray:
+    """Returns weights in discs `[NUM_STAGES, distinct entries]`, with some stages fitted anew.
+
+    `regression` are the last arguments of `fitting.fit_stage`.
+    """
+    own, weight = start.copy(), np.ones(len(player))
+    for stage in stages:
         own[stage], used, error = fitting.fit_stage(
-            stage, player, opponent, target, weight, own[stage], ridge=_RIDGE, num_steps=_NUM_STEPS
+            stage, player, opponent, target, weight, start[stage], **regression
         )
         print(f"stage {stage}: {used} positions, mean error {error:.2f} discs", flush=True)
     return own
@@ -229,23 +234,6 @@ def play_games(
 def _play_part(entries, cuts, depth, number, seed):
     memory = search.make_search(entries, cuts, log_rows=_LOG_ROWS, factor=_FACTOR)
     return self_play.play_games(number, memory, depth=depth, seed=seed)
-
-
-def fit_scores(own: np.ndarray, examples: self_play.ScoredPositions) -> np.ndarray:
-    """Returns weights in discs whose middle stages are fitted to the final scores of games."""
-    new, weight = own.copy(), np.ones(len(examples.player))
-    for stage in _SCORE_STAGES:
-        new[stage], used, error = fitting.fit_stage(
-            stage,
-            *examples,
-            weight,
-            own[stage],
-            ridge=_SCORE_RIDGE,
-            num_steps=_SCORE_STEPS,
-            decided=_DECIDED,
-        )
-        print(f"stage {stage}: {used} positions, mean error {error:.2f} discs", flush=True)
-    return new
 
 
 def measure_cuts(

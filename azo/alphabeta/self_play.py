@@ -11,17 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 from azo.alphabeta import evaluation, search
-from azo.games.host import host_rules
 from azo.games.host.compiling import jit
 from azo.games.host.kernels import FULL, ONE, count, first, legal_moves, play
 from azo.solver.host import endgame, table
 
-_START = 0x0000000810000000, 0x0000001008000000  # black and white
 _RANDOM_PLIES = 8, 30  # at least, and fewer than
 _TEMPERATURE = 1.8  # discs
 _MOST_DECIDED = 24  # discs: games that are more decided after the random plies are dropped
 _MOST_POSITIONS = 64
 
+START = 0x0000000810000000, 0x0000001008000000
+"""Black's and white's discs at the start of a game."""
 SOLVED = 12
 """Empty squares from which on a game is solved."""
 
@@ -43,7 +43,7 @@ def play_games(
     equal seed gives equal examples.
     """
     solver, rng = endgame.Solver(), np.random.default_rng(seed)
-    _seed(seed)
+    seed_draws(seed)
     table.clear(memory.memory)
     memory.counters[search.LIMIT] = 1 << 60
     sides = np.zeros((2, _MOST_POSITIONS), np.uint64)
@@ -61,7 +61,8 @@ def play_games(
 
 
 @jit
-def _seed(seed):
+def seed_draws(seed):
+    """Seeds the random numbers of compiled functions."""
     np.random.seed(seed)
 
 
@@ -71,7 +72,7 @@ def _play_game(num_random, depth, memory, sides, colours):
 
     Writes both sides' discs `[2, 64]`, the side to move first, and the colour to move, 1 or -1.
     """
-    P, O = np.uint64(_START[0]), np.uint64(_START[1])
+    P, O = np.uint64(START[0]), np.uint64(START[1])
     colour, ply, num = 1, 0, 0
     while True:
         if not legal_moves(P, O, FULL):
@@ -103,20 +104,9 @@ def _draw_move(P, O, memory):
         square = first(legal)
         legal &= legal - ONE
         noise = -np.log(-np.log(np.random.random()))  # the highest sum is a draw (Gumbel)
-        total = _value_after(P, O, square, memory) / _TEMPERATURE + noise
+        own, other = play(P, O, square)
+        value = -search.run(own, other, 0, -search.INFINITE, search.INFINITE, memory)
+        total = value / (evaluation.UNIT * _TEMPERATURE) + noise
         if total > highest:
             highest, chosen = total, square
     return chosen
-
-
-@jit
-def _value_after(P, O, square, memory):
-    """Returns the value of a move for the side that makes it, in discs, without a search."""
-    own, other = play(P, O, square)
-    rules, sign = memory.rules, -1
-    if not legal_moves(own, other, FULL):
-        own, other, sign = other, own, 1
-        if not legal_moves(own, other, FULL):
-            return np.float64(host_rules.final_score(own, other, rules))
-    whole = np.int64(search.INFINITE)
-    return sign * search.run(own, other, np.int64(0), -whole, whole, memory) / evaluation.UNIT

@@ -91,8 +91,8 @@ def assessor(player: EnginePlayer, seed: int) -> accuracy.Assessor:
         )
 
     name = "engine" if uses_puct else "alpha-beta"
-    limit = [
-        *([] if limits.seconds is None else [f"{limits.seconds:g} s"]),
-        *([] if limits.num_simulations is None else [f"{limits.num_simulations} simulations"]),
-    ]
-    return accuracy.Assessor(", ".join([name, *limit]), assess)
+    if limits.seconds is not None:
+        name += f", {limits.seconds:g} s"
+    if limits.num_simulations is not None:
+        name += f", {limits.num_simulations} simulations"
+    return accuracy.Assessor(name, assess)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from azo.alphabeta import fitting, search, self_play, weights
-from azo.games.host import host_rules, kernels
+from azo.games.host import kernels
 from azo.settings import shipped_files
 from azo.solver.host import endgame
 
-RULES = host_rules.make_rules(8, is_reversed=False)
 LEARNED = weights.load(shipped_files.NETWORKS / "zero-fast")
 
 
