@@ -1,6 +1,7 @@
 """Fits the evaluation of alpha-beta, and its ProbCut, to a network and to games of its own.
 
     python -m scripts.fit_alphabeta zero-fast
+    python -m scripts.fit_alphabeta zero-fast --continue  # only step 4
 
 1. The network plays games with itself: up to 45 random plies, then the move with the best expected
    score after one ply, and every twentieth move at random. Each position of the second part has the
@@ -12,12 +13,17 @@
    searches of few plies says less about an early position than the network does.
 3. A second round plays better games, with the new weights and deeper searches. It fits only to
    these games.
+4. Alpha-beta plays more such games with the new weights. PUCT searches their positions with 32 to
+   53 empty squares with the network, and the weights of these stages are fitted to the values: the
+   network knows more after 400 simulations than after one ply.
 
-One process per core plays the games of alpha-beta. The number of cores does not change the result.
+One process per core plays the games of alpha-beta, and searches. The number of cores does not
+change the result.
 
-No game by a human or another program is read. After each step the deviations of deep searches from
-shallow ones are measured, for ProbCut. The result is written as `alphabeta.npz` into the folder of
-the network, whose checksums are renewed. docs/notebook/alphabeta.md has times and errors.
+No game by a human or another program is read. After the first step, after each round of games and
+at the end, the deviations of deep searches from shallow ones are measured, for ProbCut. The result
+is written as `alphabeta.npz` into the folder of the network, whose checksums are renewed.
+docs/notebook/alphabeta.md has times and errors.
 """
 
 import argparse
@@ -34,7 +40,9 @@ import numpy as np
 
 from azo.alphabeta import evaluation, fitting, search, self_play, weights
 from azo.engine import engine_factory
-from azo.engine.live_search import Evaluator
+from azo.engine.engine_settings import EngineConfig, Limits
+from azo.engine.live_search import Evaluator, LiveSearch
+from azo.games import notation
 from azo.games.host.compiling import jit
 from azo.games.host.kernels import FULL, ONE, ZERO, count, first, legal_moves, play
 from azo.settings import shipped_files
@@ -55,6 +63,16 @@ _ROUNDS = (4, 0.2), (6, 0.8)  # plies of the searches, and share of the games
 _LOG_ROWS, _FACTOR = 11, 1.5  # of these searches
 _GAMES_PER_PART = 2_000
 
+# Of the fit to values of PUCT.
+_VALUE_STAGES = range(16, 27)
+_TO_VALUES = {"ridge": 300.0, "num_steps": 15}
+_VALUE_SEARCH = EngineConfig(score_share=0.8, c_puct=0.5)
+_VALUE_SIMULATIONS = 400
+_POSITIONS_PER_GAME = 10  # of these stages, at least, in games of alpha-beta
+_POSITIONS_PER_PART = 5_000
+_CLEAR_RESULT = 0.9  # expected; beyond it, the score does not follow from it
+_FEW_POSITIONS = 100_000  # of games of the network, which have few empty squares at their end
+
 # Depths of the shallow searches that may replace one of a depth; two are tried in this order.
 _SHALLOW = {
     2: (0,), 3: (1,), 4: (2,), 5: (1, 3), 6: (2,), 7: (3,), 8: (2, 4), 9: (3,), 10: (4,),
@@ -66,6 +84,8 @@ _STAGES = range(5, 27)  # measured; the others have the cuts of the nearest one
 _NUM_NEAR = 2  # stages on each side whose positions count too
 _MAX_DECIDED = 30  # discs: the values of more decided positions do not matter
 
+_NUM_ENTRIES = int(evaluation.shared_entries().max()) + 1
+
 
 def main(argv: Sequence[str]) -> int:
     """Fits and writes the file."""
@@ -73,34 +93,84 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("network", type=pathlib.Path, help="folder or name of a network for 8x8")
     parser.add_argument("--positions", type=int, default=12_000_000)
     parser.add_argument("--games", type=int, default=240_000, help="of alpha-beta; 0: only step 1")
+    parser.add_argument("--values", type=int, default=400_000, help="positions of step 4; 0: none")
     parser.add_argument("--searched", type=int, default=80, help="positions of a stage for ProbCut")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--continue",
+        dest="continues",
+        action="store_true",
+        help="begin with the weights that the folder has, and do only step 4",
+    )
     flags = parser.parse_args(argv)
     start = time.monotonic()
+
+    def note(text: str) -> None:
+        print(f"{text}, {time.monotonic() - start:.0f} s", flush=True)
+
     choice = engine_factory.NetworkChoice(network=flags.network)
     evaluator = engine_factory.load_evaluator(choice)
-    player, opponent, target = positions(evaluator, flags.positions, seed=flags.seed)
-    print(f"{len(player)} positions, {time.monotonic() - start:.0f} s", flush=True)
-    num_entries = int(evaluation.shared_entries().max()) + 1
-    zero = np.zeros((evaluation.NUM_STAGES, num_entries), np.float32)
-    own = fit(zero, range(evaluation.NUM_STAGES), player, opponent, target, **_TO_NETWORK)
-    cuts = measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
-    base, is_end = own, fitting.num_empties(player, opponent) < self_play.SOLVED
-    ends = player[is_end], opponent[is_end]  # games of alpha-beta have no such positions
-    for number, (depth, share) in enumerate(_ROUNDS if flags.games else ()):
-        seeds = np.random.SeedSequence([flags.seed, number])
-        entries = fitting.to_entries(own)
-        examples = play_games(entries, cuts, round(share * flags.games), depth=depth, seeds=seeds)
-        print(f"{len(examples.player)} positions, {time.monotonic() - start:.0f} s", flush=True)
-        own = fit(base, _SCORE_STAGES, *examples, **_TO_SCORES)
-        sides = [np.concatenate(pair) for pair in zip(examples[:2], ends, strict=True)]
-        cuts = measure_cuts(own, *sides, num=flags.searched, seed=flags.seed)
     folder = shipped_files.find_network(flags.network)
+    number = _FEW_POSITIONS if flags.continues else flags.positions
+    player, opponent, target = positions(evaluator, number, seed=flags.seed)
+    note(f"{len(player)} positions")
+    is_end = fitting.num_empties(player, opponent) < self_play.SOLVED
+    ends = player[is_end], opponent[is_end]  # games of alpha-beta have no such positions
+
+    def new_cuts(own: np.ndarray, player: np.ndarray, opponent: np.ndarray) -> np.ndarray:
+        return measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
+
+    def new_games(
+        own: np.ndarray, cuts: np.ndarray, number: int, *, game_round: int, depth: int
+    ) -> self_play.ScoredPositions:
+        seeds = np.random.SeedSequence([flags.seed, game_round])
+        examples = play_games(fitting.to_entries(own), cuts, number, depth=depth, seeds=seeds)
+        note(f"{len(examples.player)} positions")
+        return examples
+
+    if flags.continues:
+        own, cuts = _load(folder)
+    else:
+        zero = np.zeros((evaluation.NUM_STAGES, _NUM_ENTRIES), np.float32)
+        own = fit(zero, range(evaluation.NUM_STAGES), player, opponent, target, **_TO_NETWORK)
+        cuts = new_cuts(own, player, opponent)
+        base = own
+        for game_round, (depth, share) in enumerate(_ROUNDS if flags.games else ()):
+            number = round(share * flags.games)
+            examples = new_games(own, cuts, number, game_round=game_round, depth=depth)
+            own = fit(base, _SCORE_STAGES, *examples, **_TO_SCORES)
+            cuts = new_cuts(own, *_joined(examples[:2], ends))
+    if flags.values:
+        number, depth = -(-flags.values // _POSITIONS_PER_GAME), _ROUNDS[-1][0]
+        examples = new_games(own, cuts, number, game_round=len(_ROUNDS), depth=depth)
+        stages = fitting.num_empties(*examples[:2]) // evaluation.STAGE_EMPTIES
+        rows = np.flatnonzero(np.isin(stages, _VALUE_STAGES))[: flags.values]
+        early = examples.player[rows], examples.opponent[rows]
+        values = search_values(flags.network, *early)
+        note(f"{len(values)} values")
+        target = to_discs(values, evaluator, *early)
+        own = fit(own, _VALUE_STAGES, *early, target, **_TO_VALUES)
+        cuts = new_cuts(own, *_joined(examples[:2], ends))
     scaled = np.clip(np.rint(own * evaluation.UNIT), -32767, 32767).astype(np.int16)
     weights.save(folder / weights.FILE, scaled, cuts)
     files.write_checksums(folder)
-    print(f"{folder / weights.FILE}, {time.monotonic() - start:.0f} s")
+    note(str(folder / weights.FILE))
     return 0
+
+
+def _load(folder: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the weights of a network in discs, `[NUM_STAGES, distinct entries]`, and the cuts."""
+    learned = weights.load(folder)
+    if learned is None:
+        raise SystemExit(f"{folder} has no {weights.FILE} to continue with")
+    own = np.zeros((evaluation.NUM_STAGES, _NUM_ENTRIES), np.float32)
+    own[:, evaluation.shared_entries()] = learned.weights / evaluation.UNIT
+    return own, learned.cuts
+
+
+def _joined(*pairs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Returns both sides' discs of several pairs of them."""
+    return [np.concatenate(side) for side in zip(*pairs, strict=True)]
 
 
 def positions(
@@ -234,6 +304,47 @@ def play_games(
 def _play_part(entries, cuts, depth, number, seed):
     memory = search.make_search(entries, cuts, log_rows=_LOG_ROWS, factor=_FACTOR)
     return self_play.play_games(number, memory, depth=depth, seed=seed)
+
+
+def search_values(network: pathlib.Path, player: np.ndarray, opponent: np.ndarray) -> np.ndarray:
+    """Returns the mean values of searches by PUCT for the side to move, by a process per core.
+
+    Their share of the score is that of `_VALUE_SEARCH`.
+    """
+    cuts = range(_POSITIONS_PER_PART, len(player), _POSITIONS_PER_PART)
+    parts = np.split(player, cuts), np.split(opponent, cuts)
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(mp_context=context) as pool:
+        return np.concatenate(list(pool.map(functools.partial(_search_part, network), *parts)))
+
+
+def _search_part(network, player, opponent):
+    choice = engine_factory.NetworkChoice(network=network)
+    tree = LiveSearch(engine_factory.load_evaluator(choice), _VALUE_SEARCH)
+    values = np.zeros(len(player))
+    for row, (P, O) in enumerate(zip(player.tolist(), opponent.tolist(), strict=True)):
+        tree.restart(notation.Board(P, O, is_black_to_move=True))
+        tree.grow(Limits(num_simulations=_VALUE_SIMULATIONS))
+        values[row] = tree.mean_value
+    return values
+
+
+def to_discs(
+    values: np.ndarray, evaluator: Evaluator, player: np.ndarray, opponent: np.ndarray
+) -> np.ndarray:
+    """Returns the scores in discs of values that mix result and score as `_VALUE_SEARCH` does.
+
+    The result is taken to be the hyperbolic tangent of the score in some unit. The unit is that of
+    the network's own results and scores of the positions.
+    """
+    output = np.asarray(evaluator.request(player, opponent, batch_size=len(player)))
+    result, score = output[:, -2:].T
+    is_open = np.abs(result) < _CLEAR_RESULT
+    squares = evaluator.game.size**2
+    unit = np.polyfit(np.arctanh(result[is_open]), squares * score[is_open], 1)[0]
+    share, discs = _VALUE_SEARCH.score_share, np.linspace(-2 * squares, 2 * squares, 10_001)
+    mixed = (1 - share) * np.tanh(discs / unit) + share * discs / squares
+    return np.interp(values, mixed, discs)
 
 
 def measure_cuts(

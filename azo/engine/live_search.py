@@ -212,6 +212,15 @@ class LiveSearch:
             source="search",
         )
 
+    @property
+    def mean_value(self) -> float:
+        """The mean value of all simulations for the side to move; only after `grow`.
+
+        The share of the score in it is that of the settings (`search_tree.mix_values`).
+        """
+        root = self._tree.nodes[0]
+        return float(root["value_sum"] / root["visits"])
+
     def look(self) -> tuple[MoveReport, ...]:
         """Returns the moves of the root, best first; () before its evaluation.
 

@@ -56,16 +56,55 @@ def test_deeper_cuts_deviate_at_least_as_much_as_measured_ones():
             assert cuts[depth, place]["deviation"] == pytest.approx(expected, abs=1.0)
 
 
-def test_games_change_the_middle_stages_only(tmp_path):
+def _changed_stages(one, other):
+    return np.flatnonzero((one.weights != other.weights).any(axis=1)).tolist()
+
+
+def _refit(folder, **flags):
+    words = [f"--{name}={value}" for name, value in ({"searched": 3} | flags).items()]
+    assert fit_alphabeta.main([str(folder), *words]) == 0
+    return weights.load(folder)  # with its checksum
+
+
+def test_each_step_changes_its_own_stages(tmp_path):
     fitted = []
     for games in (0, 20):
         folder = tmp_path / str(games)
         shutil.copytree(shipped_files.NETWORKS / "zero-fast", folder)
-        numbers = ["--positions", "6000", "--searched", "3", "--games", str(games)]
-        assert fit_alphabeta.main([str(folder), *numbers]) == 0
-        fitted.append(weights.load(folder))  # with its checksum
-    changed = (fitted[0].weights != fitted[1].weights).any(axis=1)
-    assert np.flatnonzero(changed).tolist() == list(fit_alphabeta._SCORE_STAGES)
+        fitted.append(_refit(folder, positions=6000, games=games, values=0))
+    assert _changed_stages(*fitted) == list(fit_alphabeta._SCORE_STAGES)
+
+
+def test_continue_does_only_the_last_step(tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_alphabeta, "_FEW_POSITIONS", 4000)
+    folder = tmp_path / "network"
+    shutil.copytree(shipped_files.NETWORKS / "zero-fast", folder)
+    before = weights.load(folder)
+    monkeypatch.setattr(fit_alphabeta, "_VALUE_SIMULATIONS", 1)
+    command = [str(folder), "--continue", "--values", "300", "--searched", "3"]
+    assert fit_alphabeta.main(command) == 0
+    after = weights.load(folder)
+    changed = _changed_stages(before, after)
+    assert changed
+    assert set(changed) <= set(fit_alphabeta._VALUE_STAGES)
+    assert (before.cuts != after.cuts).any()
+    (folder / weights.FILE).unlink()
+    with pytest.raises(SystemExit, match=r"alphabeta\.npz"):
+        fit_alphabeta.main(command)
+
+
+def test_values_of_searches_are_better_than_those_of_the_network(made):
+    evaluator = engine_factory.load_evaluator(engine_factory.NetworkChoice())
+    empties = fitting.num_empties(*made[:2])
+    rows = np.flatnonzero((empties >= 9) & (empties <= 11))[:80]
+    sides = made[0][rows], made[1][rows]
+    values = fit_alphabeta.search_values("zero-fast", *sides)
+    found = fit_alphabeta.to_discs(values, evaluator, *sides)
+    solver = endgame.Solver()
+    exact = [solver.solve(int(P), int(O)).score for P, O in zip(*sides, strict=True)]
+    alone = 64 * np.asarray(evaluator.request(*sides, batch_size=len(rows)))[:, -1]
+    errors = [np.abs(found - exact).mean(), np.abs(alone - exact).mean()]
+    assert errors[0] < 0.5 * errors[1]
 
 
 def test_all_games_are_played_in_parts_that_repeat():
