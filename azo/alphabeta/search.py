@@ -12,7 +12,7 @@ import numpy as np
 from azo.alphabeta import evaluation
 from azo.games.host import host_rules
 from azo.games.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
-from azo.solver.host import table
+from azo.solver.host import last_squares, table
 
 # Indices in `counters`. From outside, 1 at `IS_STOPPED` ends a search in another thread.
 NODES, BEST_MOVE, LIMIT, IS_STOPPED, DEPTH, VALUE = range(6)
@@ -25,6 +25,8 @@ _FRAMES_PER_PLY = 3  # a disc, a pass and a shallow search
 _LEAST_END = 10  # empty squares from which on searches to the end have cuts
 _END_FACTOR = 1.5  # of the margin for them
 _TABLE_DEPTH = 3  # less deep positions are not stored
+_FEW = 7  # with at most this many empty squares, `last_squares` finds scores faster
+_LAST_NODES = 4  # of its positions take about as long as one of these searches
 _ORDER_DEPTH = 3  # the moves of less deep positions are ordered without evaluations
 _FIRST = 1 << 30  # a key above all others
 _REPLY_KEY, _CORNER_KEY = 16, 64  # of each reply, of a corner that the opponent can take
@@ -60,6 +62,8 @@ class AlphaBetaSearch(NamedTuple):
     contents: np.ndarray  # [levels + 2, 2 * NUM_WORDS] uint64; room, and the root's at the end
     rows: np.ndarray  # [3, NUM_WORDS] uint64, room
     counters: np.ndarray  # [6] int64
+    last_stack: np.ndarray  # room for `last_squares.few`
+    last_nodes: np.ndarray  # [1] int64, counted by it
     factor: np.ndarray  # [2] float64, deviations to a margin: of values, and of scores
 
 
@@ -80,6 +84,8 @@ def make_search(
         contents=np.zeros((num_levels + 2, 2 * evaluation.NUM_WORDS), np.uint64),
         rows=np.zeros((3, evaluation.NUM_WORDS), np.uint64),
         counters=np.zeros(6, np.int64),
+        last_stack=last_squares.make_stack(),
+        last_nodes=np.zeros(1, np.int64),
         factor=np.array([factor, _END_FACTOR * factor]),
     )
 
@@ -199,6 +205,10 @@ def _search(P, O, legal, place, depth, alpha, beta, level, search):
         moves[0].replies = replies
         evaluation.pass_contents(search.contents[place], search.contents[level])
     else:
+        if depth <= _FEW and beta == alpha + 1 and level > 0:
+            empties = rules.num_squares - count(P | O)
+            if depth >= empties:
+                return _score(P, O, alpha, empties, search)
         if depth == 1 and level > 0:
             return _frontier(P, O, legal, place, alpha, beta, search)
         if counters[NODES] >= counters[LIMIT] or counters[IS_STOPPED]:
@@ -268,6 +278,18 @@ def _search(P, O, legal, place, depth, alpha, beta, level, search):
     if depth >= _TABLE_DEPTH:
         table.store(P, O, memory, best_value, first_alpha, beta, chosen, depth)
     return best_value
+
+
+@jit
+def _score(P, O, alpha, empties, search):
+    """Returns a bound of the score: from below if it is above alpha, otherwise from above."""
+    search.last_nodes[0] = 0
+    discs = np.int64(alpha // evaluation.UNIT)
+    score = last_squares.few(
+        P, O, discs, empties, search.rules, search.last_stack, search.last_nodes
+    )
+    search.counters[NODES] += search.last_nodes[0] // _LAST_NODES
+    return np.int64(evaluation.UNIT * score)
 
 
 @jit
