@@ -36,6 +36,7 @@ _MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early
 _SOLVER_SHARE = 0.5  # of the time of a move
 _SOLVED_IN_A_SECOND = 24  # empty squares, on one core
 _SOLVER_GROWTH = 2.2  # of the time, by one square more
+_SELECTIVE_LEAD = 2  # squares by which alpha-beta with ProbCut reaches the end of the game earlier
 # Simulations of a position whose score decides on a mark: docs/play.md says how many marks hold.
 _DEEP = 50_000
 # Networks that need JAX are slow: they get so many times the usual simulations, at most as many.
@@ -342,7 +343,8 @@ class Engine(live_game.LiveGame):
         is_probe = not has_score if limits.is_analysis else self.num_empties > config.solve_empties
         if not config.solve_empties or (is_probe and not config.probe_nodes):
             return None
-        is_beyond = is_probe or self.num_empties > _solvable_empties(limits.seconds)
+        most = _solvable_empties(limits.seconds) - _SELECTIVE_LEAD
+        is_beyond = is_probe or self.num_empties > most
         if is_beyond and self._uses_alphabeta and not limits.is_analysis:
             return None  # alpha-beta sees as much in this time
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)
