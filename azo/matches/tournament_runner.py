@@ -48,7 +48,7 @@ def run(
         files.check_own(folder / TRANSCRIPTS, is_replaced=True)
         files.check_own(folder / LOG)
         _check_players(folder / PLAYERS, config, players)
-        played = {one.scheduled: one for one in game_log.mend(path, game.board_shape[0])}
+        played = {one.scheduled: one for one in game_log.repair(path, game.board_shape[0])}
         for one in played.values():
             opening = one.actions[: one.opening_plies]
             if one.opening < len(drawn) and opening != drawn[one.opening]:
@@ -148,7 +148,7 @@ def _check_players(
     """Stores the game and the players; raises ValueError if the stored ones contradict them."""
     new = {"game": config.game.model_dump(mode="json")}
     new |= {f"player {player.name!r}": player.definition for player in players}
-    entries = journal.mend(path, _Entry.model_validate_json)
+    entries = journal.repair(path, _Entry.model_validate_json)
     stored = {entry.name: entry.definition for entry in entries}
     for name, definition in new.items():
         if stored.get(name, definition) != definition:

@@ -366,7 +366,7 @@ def _connect(address: str, join_seconds: float) -> socket.socket:
 def _initialize_jax(connection: _Connection) -> None:
     """Initialises `jax.distributed`, with the coordination service of the coordinator."""
     place = connection.place
-    streams.discard_output_of_libraries()  # gloo tells of each connection
+    streams.discard_output_of_libraries()  # gloo logs each connection
     flags = os.environ.get("XLA_FLAGS", "")
     if _XLA_FLAG not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {_XLA_FLAG}={_COLLECTIVE_SECONDS}".strip()

@@ -67,7 +67,7 @@ def read(path: pathlib.Path, parse: Callable[[bytes], Record]) -> list[Record]:
     return [record for _, record in good]
 
 
-def mend(
+def repair(
     path: pathlib.Path,
     parse: Callable[[bytes], Record],
     is_kept: Callable[[Record], bool] = lambda _: True,

@@ -111,7 +111,7 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         self._path = folder / FILE
         self._check_lock, self._on_event = check_lock, on_event
         self._curves_path = folder / "tensorboard"
-        journal.mend(self._path, parse_event, lambda one: one["iteration"] <= last_iteration)
+        journal.repair(self._path, parse_event, lambda one: one["iteration"] <= last_iteration)
         files.make_folder(self._curves_path, folder)
         with self._writing_curves():
             # The writer truncates a file of its name, which a second process may have given.

@@ -202,7 +202,7 @@ READERS = {
     "book": lambda path: opening_book.load(path, variant.Variant(8, False)),
     "settings": config.load_file,
     "tournament": tournament_file.load,
-    "lines": lambda path: journal.mend(path, bytes.decode),
+    "lines": lambda path: journal.repair(path, bytes.decode),
 }
 
 

@@ -63,7 +63,7 @@ def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     assert everyone["other"].definition["network"] != everyone["net-3"].definition["network"]
 
     assert main(tmp_path / "cup.toml", "--folder", tmp_path / "games", "--num-games", 2) == 0
-    played = game_log.mend(tmp_path / "games" / tournament_runner.GAMES, 4)
+    played = game_log.repair(tmp_path / "games" / tournament_runner.GAMES, 4)
     assert len(played) == 6
     for record in played:
         for side, name in enumerate((record.black, record.white)):

@@ -26,7 +26,7 @@ def small(tmp_path_factory):
 
 @pytest.mark.thorough
 def test_every_pair_plays_every_opening_with_both_colours(small):
-    games = game_log.mend(small / "games" / tournament_runner.GAMES, 4)
+    games = game_log.repair(small / "games" / tournament_runner.GAMES, 4)
     names = ("random", "greedy", "rollouts")
     expected = {
         game_log.ScheduledGame(number, black, white)
@@ -52,7 +52,7 @@ def test_every_pair_plays_every_opening_with_both_colours(small):
 
 
 def test_moves_and_positions_are_counted_where_there_was_a_choice(small):
-    for record in game_log.mend(small / "games" / tournament_runner.GAMES, 4):
+    for record in game_log.repair(small / "games" / tournament_runner.GAMES, 4):
         board, choices = slow_board.start(4), [0, 0]
         for ply, action in enumerate(record.actions):
             has_choice = len(slow_board.legal_actions(board)) > 1
@@ -83,7 +83,7 @@ def test_a_finished_tournament_plays_nothing_more_and_more_games_are_added(small
 def test_the_table_counts_points_as_the_records_do(small, capsys):
     assert main(small / "cup.toml", "--folder", small / "games", "--table") == 0
     shown = capsys.readouterr().out
-    games = game_log.mend(small / "games" / tournament_runner.GAMES, 4)
+    games = game_log.repair(small / "games" / tournament_runner.GAMES, 4)
     for name in ("random", "greedy", "rollouts"):
         results = [r.result for r in games if r.black == name]
         results += [-r.result for r in games if r.white == name]
@@ -99,7 +99,7 @@ def test_a_failing_engine_loses_its_games_and_counts_as_forfeit(tmp_path, capsys
     write(tmp_path, f'name = "die"\ncommand = [{fake}]\nprotocol = "gtp"\n', "die.toml")
     text = SMALL.replace('player = "rollouts:4"', 'engine = "die.toml"').replace("= 4 }", "= 6 }")
     assert main(write(tmp_path, text), "--folder", tmp_path / "games") == 0
-    games = game_log.mend(tmp_path / "games" / tournament_runner.GAMES, 6)
+    games = game_log.repair(tmp_path / "games" / tournament_runner.GAMES, 6)
     lost = [record for record in games if record.ended]
     assert len(lost) == 12
     for record in lost:

@@ -43,9 +43,9 @@ def append(place, run):
     journal.append(place, LINE)
 
 
-def mend(place, run):
+def repair(place, run):
     del run
-    journal.mend(place, lambda line: line.decode(), lambda line: False)
+    journal.repair(place, lambda line: line.decode(), lambda line: False)
 
 
 def fill_folder(place, run):
@@ -70,7 +70,7 @@ def open_log(place, run):
     files.open_log(place, run).write(b"new")
 
 
-WAYS = (write, write_and_make, append, mend, fill_folder, remove_folder, rename, make_folder)
+WAYS = (write, write_and_make, append, repair, fill_folder, remove_folder, rename, make_folder)
 WAYS += (open_log,)
 
 
@@ -97,14 +97,14 @@ def test_a_link_is_refused_by_its_name(run, victims, way, kind):
 
 
 # The folder of a journal is the one that the user named.
-@pytest.mark.parametrize("way", [way for way in WAYS if way not in (append, mend)])
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in (append, repair)])
 def test_a_folder_above_may_not_be_a_link_either(run, victims, way):
     traps.link_to_folder(run / "inner", victims)
     assert "inner is a symbolic link" in refusals.message_of(way, run / "inner" / "name", run)
     victims.assert_untouched()
 
 
-@pytest.mark.parametrize("way", [append, mend, open_log])
+@pytest.mark.parametrize("way", [append, repair, open_log])
 def test_a_file_with_several_names_is_not_changed_in_place(run, victims, way):
     traps.hard_link(run / "name", victims)
     message = refusals.message_of(way, run / "name", run)
@@ -297,7 +297,7 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path, monkeypatch, number):
     cases = {
         "a/one": functools.partial(files.verify_checksums, tmp_path),
         files.CHECKSUMS: functools.partial(files.verify_checksums, tmp_path),
-        "lines": functools.partial(journal.mend, tmp_path / "lines", bytes.decode),
+        "lines": functools.partial(journal.repair, tmp_path / "lines", bytes.decode),
     }
     for name, read in cases.items():
         with monkeypatch.context() as patch:

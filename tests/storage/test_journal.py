@@ -56,11 +56,11 @@ def test_a_damaged_line_is_named_and_skipped(path, garbage, capsys):
     assert path.read_bytes() == damaged
 
 
-def test_mending_moves_damaged_lines_to_a_file_that_grows(path, capsys):
+def test_repair_moves_damaged_lines_to_a_file_that_grows(path, capsys):
     whole = path.read_bytes()
     for garbage in (b"first", b"\xffsecond"):
         path.write_bytes(garbage + b"\n" + path.read_bytes())
-        assert journal.mend(path, parse) == [0, 1, 2]
+        assert journal.repair(path, parse) == [0, 1, 2]
         assert "damaged, moved to lines.jsonl.damaged: line 1 (" in capsys.readouterr().err
         assert path.read_bytes() == whole
     assert path.with_name("lines.jsonl.damaged").read_bytes() == b"first\n\xffsecond\n"

@@ -76,9 +76,9 @@ def from_line(line: bytes | str, size: int) -> PlayedGame:
     return _GAME.validate_json(json.dumps(fields | {"actions": actions}), strict=True)
 
 
-def mend(path: pathlib.Path, size: int) -> list[PlayedGame]:
-    """Returns the games of a file and moves damaged lines out of it; see `journal.mend`."""
-    return journal.mend(path, lambda line: from_line(line, size))
+def repair(path: pathlib.Path, size: int) -> list[PlayedGame]:
+    """Returns the games of a file and moves damaged lines out of it; see `journal.repair`."""
+    return journal.repair(path, lambda line: from_line(line, size))
 
 
 def pairings(names: Sequence[str], games: Iterable[PlayedGame]) -> list[elo.Pairing]:
