@@ -33,8 +33,8 @@ import multiprocessing
 import pathlib
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,64 +108,93 @@ def main(argv: Sequence[str]) -> int:
     def note(text: str) -> None:
         print(f"{text}, {time.monotonic() - start:.0f} s", flush=True)
 
-    choice = engine_factory.NetworkChoice(network=flags.network)
-    evaluator = engine_factory.load_evaluator(choice)
+    evaluator = engine_factory.load_evaluator(engine_factory.NetworkChoice(network=flags.network))
     folder = shipped_files.find_network(flags.network)
     number = _FEW_POSITIONS if flags.continues else flags.positions
-    player, opponent, target = positions(evaluator, number, seed=flags.seed)
-    note(f"{len(player)} positions")
-    is_end = fitting.num_empties(player, opponent) < self_play.SOLVED
-    ends = player[is_end], opponent[is_end]  # games of alpha-beta have no such positions
-
-    def new_cuts(own: np.ndarray, player: np.ndarray, opponent: np.ndarray) -> np.ndarray:
-        return measure_cuts(own, player, opponent, num=flags.searched, seed=flags.seed)
-
-    def new_games(
-        own: np.ndarray, cuts: np.ndarray, number: int, *, game_round: int, depth: int
-    ) -> self_play.ScoredPositions:
-        seeds = np.random.SeedSequence([flags.seed, game_round])
-        examples = play_games(fitting.to_entries(own), cuts, number, depth=depth, seeds=seeds)
-        note(f"{len(examples.player)} positions")
-        return examples
-
+    examples = positions(evaluator, number, seed=flags.seed)
+    note(f"{len(examples[0])} positions")
+    is_end = fitting.num_empties(*examples[:2]) < self_play.SOLVED
+    ends = [side[is_end] for side in examples[:2]]
     if flags.continues:
-        own, cuts = _load(folder)
+        learned = _load(folder)
     else:
-        zero = np.zeros((evaluation.NUM_STAGES, _NUM_ENTRIES), np.float32)
-        own = fit(zero, range(evaluation.NUM_STAGES), player, opponent, target, **_TO_NETWORK)
-        cuts = new_cuts(own, player, opponent)
-        base = own
-        for game_round, (depth, share) in enumerate(_ROUNDS if flags.games else ()):
-            number = round(share * flags.games)
-            examples = new_games(own, cuts, number, game_round=game_round, depth=depth)
-            own = fit(base, _SCORE_STAGES, *examples, **_TO_SCORES)
-            cuts = new_cuts(own, *_joined(examples[:2], ends))
+        learned = _fit_to_network(examples, flags)
+        if flags.games:
+            learned = _fit_to_scores(learned, ends, flags, note)
     if flags.values:
-        number, depth = -(-flags.values // _POSITIONS_PER_GAME), _ROUNDS[-1][0]
-        examples = new_games(own, cuts, number, game_round=len(_ROUNDS), depth=depth)
-        stages = fitting.num_empties(*examples[:2]) // evaluation.STAGE_EMPTIES
-        rows = np.flatnonzero(np.isin(stages, _VALUE_STAGES))[: flags.values]
-        early = examples.player[rows], examples.opponent[rows]
-        values = search_values(flags.network, *early)
-        note(f"{len(values)} values")
-        target = to_discs(values, evaluator, *early)
-        own = fit(own, _VALUE_STAGES, *early, target, **_TO_VALUES)
-        cuts = new_cuts(own, *_joined(examples[:2], ends))
-    scaled = np.clip(np.rint(own * evaluation.UNIT), -32767, 32767).astype(np.int16)
-    weights.save(folder / weights.FILE, scaled, cuts)
+        learned = _fit_to_values(learned, evaluator, ends, flags, note)
+    scaled = np.clip(np.rint(learned.own * evaluation.UNIT), -32767, 32767).astype(np.int16)
+    weights.save(folder / weights.FILE, scaled, learned.cuts)
     files.write_checksums(folder)
     note(str(folder / weights.FILE))
     return 0
 
 
-def _load(folder: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the weights of a network in discs, `[NUM_STAGES, distinct entries]`, and the cuts."""
+class Learned(NamedTuple):
+    """Weights and the ProbCut that was measured with them."""
+
+    own: np.ndarray  # weights in discs, [NUM_STAGES, distinct entries] float32
+    cuts: np.ndarray  # [NUM_STAGES, MAX_CUT_DEPTH + 1, NUM_CUTS] CUT
+
+
+def _load(folder: pathlib.Path) -> Learned:
+    """Returns what the folder of a network has."""
     learned = weights.load(folder)
     if learned is None:
         raise SystemExit(f"{folder} has no {weights.FILE} to continue with")
     own = np.zeros((evaluation.NUM_STAGES, _NUM_ENTRIES), np.float32)
     own[:, evaluation.shared_entries()] = learned.weights / evaluation.UNIT
-    return own, learned.cuts
+    return Learned(own, learned.cuts)
+
+
+def _fit_to_network(examples: Sequence[np.ndarray], flags: argparse.Namespace) -> Learned:
+    """Does step 1, with the positions of games of the network and their targets."""
+    zero = np.zeros((evaluation.NUM_STAGES, _NUM_ENTRIES), np.float32)
+    own = fit(zero, range(evaluation.NUM_STAGES), *examples, **_TO_NETWORK)
+    return Learned(own, _measure(own, examples[:2], flags))
+
+
+def _fit_to_scores(
+    learned: Learned,
+    ends: Sequence[np.ndarray],
+    flags: argparse.Namespace,
+    note: Callable[[str], None],
+) -> Learned:
+    """Does steps 2 and 3; `ends` are positions that games of alpha-beta do not reach."""
+    base = learned.own
+    for game_round, (depth, share) in enumerate(_ROUNDS):
+        seeds = np.random.SeedSequence([flags.seed, game_round])
+        examples = play_games(learned, round(share * flags.games), depth=depth, seeds=seeds)
+        note(f"{len(examples.player)} positions")
+        own = fit(base, _SCORE_STAGES, *examples, **_TO_SCORES)
+        learned = Learned(own, _measure(own, _joined(examples[:2], ends), flags))
+    return learned
+
+
+def _fit_to_values(
+    learned: Learned,
+    evaluator: Evaluator,
+    ends: Sequence[np.ndarray],
+    flags: argparse.Namespace,
+    note: Callable[[str], None],
+) -> Learned:
+    """Does step 4."""
+    seeds = np.random.SeedSequence([flags.seed, len(_ROUNDS)])
+    number = -(-flags.values // _POSITIONS_PER_GAME)
+    examples = play_games(learned, number, depth=_ROUNDS[-1][0], seeds=seeds)
+    note(f"{len(examples.player)} positions")
+    stages = fitting.num_empties(*examples[:2]) // evaluation.STAGE_EMPTIES
+    rows = np.flatnonzero(np.isin(stages, _VALUE_STAGES))[: flags.values]
+    early = examples.player[rows], examples.opponent[rows]
+    values = search_values(flags.network, *early)
+    note(f"{len(values)} values")
+    target = to_discs(values, evaluator, *early)
+    own = fit(learned.own, _VALUE_STAGES, *early, target, **_TO_VALUES)
+    return Learned(own, _measure(own, _joined(examples[:2], ends), flags))
+
+
+def _measure(own: np.ndarray, sides: Sequence[np.ndarray], flags: argparse.Namespace) -> np.ndarray:
+    return measure_cuts(own, *sides, num=flags.searched, seed=flags.seed)
 
 
 def _joined(*pairs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -289,14 +318,15 @@ def fit(
 
 
 def play_games(
-    entries: np.ndarray, cuts: np.ndarray, number: int, *, depth: int, seeds: np.random.SeedSequence
+    learned: Learned, number: int, *, depth: int, seeds: np.random.SeedSequence
 ) -> self_play.ScoredPositions:
-    """Returns the positions of games by weights for the search, played by a process per core."""
+    """Returns the positions of games of alpha-beta, played by a process per core."""
+    entries = fitting.to_entries(learned.own)
     numbers = [min(_GAMES_PER_PART, number - at) for at in range(0, number, _GAMES_PER_PART)]
     parts = [int(seed) for seed in seeds.generate_state(len(numbers))]
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(mp_context=context) as pool:
-        play_part = functools.partial(_play_part, entries, cuts, depth)
+        play_part = functools.partial(_play_part, entries, learned.cuts, depth)
         found = list(pool.map(play_part, numbers, parts))
     return self_play.ScoredPositions(*map(np.concatenate, zip(*found, strict=True)))
 

@@ -108,10 +108,10 @@ def test_values_of_searches_are_better_than_those_of_the_network(made):
 
 
 def test_all_games_are_played_in_parts_that_repeat():
-    learned = weights.load(shipped_files.NETWORKS / "zero-fast")
+    learned = fit_alphabeta._load(shipped_files.NETWORKS / "zero-fast")
     numbers = {"number": 5, "depth": 2}
     found = [
-        fit_alphabeta.play_games(*learned, **numbers, seeds=np.random.SeedSequence(seed))
+        fit_alphabeta.play_games(learned, **numbers, seeds=np.random.SeedSequence(seed))
         for seed in (1, 1, 2)
     ]
     assert (fitting.num_empties(*found[0][:2]) == self_play.SOLVED).sum() == 5
