@@ -6,8 +6,8 @@ from azo.games.notation import action_text as action_text
 from azo.games.othello import Othello as Othello
 from azo.games.protocol import Game as Game
 from azo.games.tictactoe import TicTacToe as TicTacToe
-from azo.networks.heads import Network as Network
-from azo.networks.heads import Prediction as Prediction
+from azo.networks.base import Network as Network
+from azo.networks.base import Prediction as Prediction
 from azo.networks.network_files import load_network as load_network
 from azo.search.evaluations import Evaluation as Evaluation
 from azo.search.improvement import search_moves as search_moves

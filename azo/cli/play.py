@@ -20,7 +20,7 @@ from azo.cli import command_line
 from azo.coach import deck
 from azo.engine import engine_factory, engine_settings, live_engine
 from azo.protocols import line_reader
-from azo.terminal import kept_game, terminal
+from azo.terminal import saved_game, terminal
 
 _MAX_SHOWN = 1000  # characters of a line that are repeated after the prompt
 
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
         console,
         _reader(console),
         sides=settings.play,
-        kept=_kept_game(engine) if _is_interactive() else None,
+        kept=_saved_game(engine) if _is_interactive() else None,
         positions=deck.Deck(_folder() / "deck.json"),
     )
     session.run()
@@ -61,9 +61,9 @@ def _folder() -> pathlib.Path:
     return pathlib.Path(base) / "azo"
 
 
-def _kept_game(engine: live_engine.Engine) -> kept_game.KeptGame | None:
+def _saved_game(engine: live_engine.Engine) -> saved_game.SavedGame | None:
     try:
-        return kept_game.KeptGame(_folder() / "games", engine.game)
+        return saved_game.SavedGame(_folder() / "games", engine.game)
     except ValueError as error:
         print(f"{error}: unfinished games are not saved", file=sys.stderr)
         return None

@@ -16,7 +16,7 @@ import pydantic
 
 from azo.games import protocol, symmetry
 from azo.learning import optimisers, replay, trajectories
-from azo.networks import heads, network, pattern_tables
+from azo.networks import base, network, pattern_tables
 from azo.search import search_tree
 from azo.settings import import_paths, setting_types
 
@@ -109,7 +109,7 @@ class Losses:
     extra: dict[str, jax.Array]  # the terms of options, by their names
 
 
-ExtraLoss = Callable[[heads.Prediction, replay.Examples], jax.Array | float]
+ExtraLoss = Callable[[base.Prediction, replay.Examples], jax.Array | float]
 """A term of the loss, `[]` float32, of the predictions for a batch: see `interface.Option.loss`."""
 
 
@@ -296,7 +296,7 @@ def loss(
 
 def _losses(
     game: protocol.Game,
-    prediction: heads.Prediction,
+    prediction: base.Prediction,
     legal: jax.Array,
     target: jax.Array,
     examples: replay.Examples,

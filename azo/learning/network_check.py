@@ -11,7 +11,7 @@ import numpy as np
 
 from azo.games import protocol
 from azo.learning import initial_games, run_state
-from azo.networks import heads, network, pattern_network, pattern_tables
+from azo.networks import base, network, pattern_network, pattern_tables
 
 _BATCH = 6  # positions, an even number
 _TOLERANCE = 1e-2  # of the largest entry: bfloat16 has 8 bits
@@ -63,7 +63,7 @@ def _check_play(
     def evaluate(planes: jax.Array) -> Any:
         return model.apply(variables, planes)
 
-    is_prediction = isinstance(jax.eval_shape(evaluate, planes), heads.Prediction)
+    is_prediction = isinstance(jax.eval_shape(evaluate, planes), base.Prediction)
     _require(is_prediction, "__call__ returns no azo.Prediction")
     batched = _jit(evaluate)
     expected = batched(planes)
@@ -80,7 +80,7 @@ def _check_play(
         raise ValueError(f"network: no program for a symbolic batch size: {error}") from error
 
 
-def _check_prediction(game: protocol.Game, prediction: heads.Prediction) -> None:
+def _check_prediction(game: protocol.Game, prediction: base.Prediction) -> None:
     numbers = {"prior_logits": (game.num_actions,), "score_logits": (len(game.scores),)}
     for name, x in vars(prediction).items():
         shape = [_BATCH, *numbers.get(name, ())]
@@ -145,7 +145,7 @@ def _require(is_kept: Any, broken: str) -> None:
         raise ValueError(f"network: {broken}")
 
 
-def _require_same(expected: heads.Prediction, found: heads.Prediction, broken: str) -> None:
+def _require_same(expected: base.Prediction, found: base.Prediction, broken: str) -> None:
     """Requires equal predictions; `broken` has a place for the name of an output."""
     for name, x in vars(expected).items():
         difference = np.abs(np.subtract(x, getattr(found, name))).max()

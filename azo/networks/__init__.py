@@ -1,6 +1,6 @@
 """Networks: towers, patterns, their kernels, and their files.
 
-Read `heads` (the `Network` interface and what a network predicts), `network` (by its settings
+Read `base` (the `Network` interface and what a network predicts), `network` (by its settings
 `network_config`), `residual`, `pattern_network` with `pattern_tables`, `kernels/`;
 `initial_variables` (fresh ones, or carried over from another board); `exported_network` and
 `network_files` (folders of networks), `checkpoint_folder` (those of a run), `origin` (what a

@@ -2,7 +2,7 @@
 
 A network gives logits for all actions; search and loss mask the illegal ones. There are two kinds:
 residual towers, and sums over tables of patterns, which are many times faster to evaluate. Others
-are classes of users, by import path: see `heads.Network`.
+are classes of users, by import path: see `base.Network`.
 """
 
 import dataclasses
@@ -15,14 +15,14 @@ import jax.numpy as jnp
 
 from azo.games import protocol, variant
 from azo.games.symmetry import inverse, move_planes, move_policy
-from azo.networks import heads, network_config, pattern_network, residual
+from azo.networks import base, network_config, pattern_network, residual
 from azo.networks.kernels import convolution
 from azo.search import evaluations
 from azo.settings import import_paths
 
 Symmetry = Literal["none", "random", "average"]
 NetworkConfig = network_config.NetworkConfig
-Network = heads.Network
+Network = base.Network
 Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unless folded
 
 
@@ -30,7 +30,7 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
     """Returns the network for a game, in its form for play.
 
     ValueError, one line, for a form that does not suit the board, planes or actions of the game,
-    and for an import path that leads to no `heads.Network`.
+    and for an import path that leads to no `base.Network`.
     """
     needs_squares = config.kind == "patterns" or config.heads == "pooled"
     if needs_squares and not game.has_square_actions:
@@ -69,14 +69,14 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
 def construct(make: Callable[..., Any], game: protocol.Game, config: NetworkConfig) -> Network:
     """Returns the network that a class, or a function with such arguments, makes for a game."""
     network = None
-    if callable(make) and not (isinstance(make, type) and not issubclass(make, heads.Network)):
+    if callable(make) and not (isinstance(make, type) and not issubclass(make, base.Network)):
         network = make(
             config=config,
             board_shape=game.board_shape,
             num_actions=game.num_actions,
             scores=tuple(int(score) for score in game.scores),
         )
-    if not isinstance(network, heads.Network):
+    if not isinstance(network, base.Network):
         raise ValueError(
             f"network.kind: {make!r} is not a subclass of azo.Network, and does not return one"
         )

@@ -20,16 +20,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import bitboard, patterns, variant
-from azo.networks import heads, pattern_tables
+from azo.networks import base, pattern_tables
 
 
-class PatternNetwork(heads.Network):
+class PatternNetwork(base.Network):
     """Sums over tables of patterns, with nothing to normalise; build it with `network.build`."""
 
     is_merged: bool = False  # tables for one image on each set of squares, see `fold`
 
     @nn.compact
-    def __call__(self, planes: jax.Array) -> heads.Prediction:
+    def __call__(self, planes: jax.Array) -> base.Prediction:
         """Evaluates positions `[M, size, size, 4]`: pieces of both sides, moves of both."""
         config = self.config.patterns
         shapes = patterns.pattern_set(config.set, self.size)
@@ -64,8 +64,8 @@ class PatternNetwork(heads.Network):
         move_weights = None
         if self.config.patterns.has_move_counts:
             number = pattern_tables.NUM_MOVE_COUNTS
-            move_weights = heads.small_output(x, number, pattern_tables.MOVE_WEIGHTS)
-        return heads.small_output(x, len(self.scores), "score_output"), move_weights
+            move_weights = base.small_output(x, number, pattern_tables.MOVE_WEIGHTS)
+        return base.small_output(x, len(self.scores), "score_output"), move_weights
 
     def _by_discs(self, name: str, num_discs: jax.Array, width: int) -> jax.Array:
         """Returns `[M, width]`, a parameter for each number of discs on the board."""

@@ -13,7 +13,7 @@ import jax.export
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.networks import heads, network
+from azo.networks import base, network
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
@@ -41,7 +41,7 @@ def export(
 
     def evaluate(planes: jax.Array) -> tuple[jax.Array, jax.Array]:
         prediction = model.apply(folded, planes)
-        assert isinstance(prediction, heads.Prediction)
+        assert isinstance(prediction, base.Prediction)
         return prediction.prior_logits, prediction.value
 
     size = jax.export.symbolic_shape("b")[0] if batch_size is None else batch_size

@@ -28,17 +28,17 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from azo.networks import heads
+from azo.networks import base
 from azo.networks.kernels import convolution, fused_tower, normalisation
 
 
-class ResidualNetwork(heads.Network):
+class ResidualNetwork(base.Network):
     """A residual tower with heads; build it with `network.build`."""
 
     @nn.compact
     def __call__(
         self, planes: jax.Array, projected: Mapping[str, jax.Array] | None = None
-    ) -> heads.Prediction:
+    ) -> base.Prediction:
         """Evaluates `[M, rows, columns, C]` bool or float, see `network.planes_of`.
 
         The heads begin with `projected`, from `fused_tower.apply`, if it is given.
@@ -53,18 +53,18 @@ class ResidualNetwork(heads.Network):
         v = projected["value_projection"]
         of_board = pooled_features(v) if config.heads == "pooled" else _flat(v)
         hidden = self._hidden(of_board, config.value_units, "value_hidden")
-        score_logits = heads.small_output(hidden, len(self.scores), "score_output")
+        score_logits = base.small_output(hidden, len(self.scores), "score_output")
         return self.predict(logits, score_logits)
 
-    def on_accelerator(self, variables: dict[str, Any]) -> heads.Apply:
-        """See `heads.Network.on_accelerator`; the tower is that of `kernels.fused_tower`."""
+    def on_accelerator(self, variables: dict[str, Any]) -> base.Apply:
+        """See `base.Network.on_accelerator`; the tower is that of `kernels.fused_tower`."""
         config = self.config
         if self.is_training or config.normalisation != "none" or config.precision == "float32":
             return super().on_accelerator(variables)
         num_blocks = len(config.block_channels) or config.num_blocks
         tower = fused_tower.prepare(variables["params"], num_blocks, [*self._widths()])
 
-        def apply(planes: jax.Array) -> heads.Prediction:
+        def apply(planes: jax.Array) -> base.Prediction:
             return self.evaluate(variables, planes, fused_tower.apply(tower, self._input(planes)))
 
         return apply

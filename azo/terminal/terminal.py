@@ -22,9 +22,9 @@ from azo.formats import game_files, ggf
 from azo.games import notation, plurals
 from azo.process import interruption
 from azo.storage import files
-from azo.terminal import analysis_text, board_drawing, interruptible, kept_game, practice
+from azo.terminal import analysis_text, board_drawing, interruptible, practice, saved_game
 
-Sides = kept_game.Sides
+Sides = saved_game.Sides
 Reader = Callable[[str], str | None]  # shows a prompt; returns a line, None at the end
 
 _SWAPPED: dict[Sides, Sides] = {"black": "white", "white": "black", "both": "none", "none": "both"}
@@ -60,7 +60,7 @@ class Terminal:
         read: Reader,
         *,
         sides: Sides = "black",
-        kept: kept_game.KeptGame | None = None,
+        kept: saved_game.SavedGame | None = None,
         positions: deck.Deck,
     ):
         """Prepares a session, which continues the engine's present game.
@@ -137,7 +137,7 @@ class Terminal:
             if not agrees:
                 return
             self._engine.new_game(record.board, record.moves)
-            self._sides, level = kept_game.players(record)
+            self._sides, level = saved_game.players(record)
             if level:
                 self._set_level(level)
         except files.Unreadable as error:
@@ -254,7 +254,7 @@ class Terminal:
     def _notes(self, signs: board_drawing.Symbols) -> list[str]:
         engine = self._engine
         size, board = engine.game.size, engine.board
-        black, white = kept_game.names(self._sides, self._engine.level)
+        black, white = saved_game.names(self._sides, self._engine.level)
         notes = [
             f"{signs.black} black {board.black.bit_count():2}  {black}",
             f"{signs.white} white {board.white.bit_count():2}  {white}",
@@ -289,7 +289,7 @@ class Terminal:
 
     def _record(self) -> ggf.GgfGame:
         engine, rules = self._engine, self._engine.game
-        black, white = kept_game.names(self._sides, self._engine.level)
+        black, white = saved_game.names(self._sides, self._engine.level)
         return ggf.GgfGame(
             rules.size, engine.start, engine.actions, black, white, is_reversed=rules.is_reversed
         )

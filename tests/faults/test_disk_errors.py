@@ -20,7 +20,7 @@ from azo.games import variant
 from azo.matches import tournament_file
 from azo.networks import checkpoint_folder, exported_network, network_files
 from azo.storage import files, journal
-from azo.terminal import kept_game
+from azo.terminal import saved_game
 from azo.training import checkpoint, config, metrics
 
 FILES = (*checkpoint_folder.NETWORK, checkpoint_folder.RECORD, files.CHECKSUMS)
@@ -236,4 +236,4 @@ def test_an_unfinished_game_that_cannot_be_read_is_not_set_aside(tmp_path, monke
     path.write_text("(;GM[Othello]")
     disk_errors.unreadable(monkeypatch, path)
     with pytest.raises(files.Unreadable):
-        kept_game.KeptGame(tmp_path, rules).read()
+        saved_game.SavedGame(tmp_path, rules).read()

@@ -8,7 +8,7 @@ import numpy as np
 from support.builders.some_examples import GAME, NUM_EXAMPLES, examples
 
 from azo.learning import learner, replay, trajectories
-from azo.networks import heads, network
+from azo.networks import base, network
 
 PLAIN = learner.LearnerConfig(augment=False, score_weight=0.0)
 
@@ -25,7 +25,7 @@ class Table:
     def apply(self, variables, planes, *, mutable):
         del planes, mutable
         given = {"score": jnp.zeros(NUM_EXAMPLES), "score_logits": jnp.zeros((NUM_EXAMPLES, 3))}
-        return heads.Prediction(**(given | variables["params"])), {}
+        return base.Prediction(**(given | variables["params"])), {}
 
 
 def answers(logits=None, value=None):
@@ -64,7 +64,7 @@ class Lines:
         logits = pieces.sum(axis=2, keepdims=True) + jnp.zeros_like(pieces)
         logits += pieces.sum(axis=1, keepdims=True) * self.is_symmetric
         value, scores = jnp.zeros(len(planes)), jnp.zeros((len(planes), 3))
-        return heads.Prediction(logits.reshape(len(planes), -1), scores, value, value), {}
+        return base.Prediction(logits.reshape(len(planes), -1), scores, value, value), {}
 
 
 def test_planes_legal_moves_and_target_are_turned_alike():

@@ -11,7 +11,7 @@ from support.builders import tiny_run
 from support.builders.random_games import positions
 
 from azo.games import othello, symmetry, tictactoe
-from azo.networks import heads, initial_variables, network
+from azo.networks import base, initial_variables, network
 
 TINY = network.NetworkConfig(kind="residual", num_blocks=1, num_channels=4, value_units=4)
 GAMES = [othello.Othello(4), othello.Othello(6), othello.Othello(8), tictactoe.TicTacToe()]
@@ -121,7 +121,7 @@ class Mirror:
         weight = jnp.arange(1.0, shown.shape[1] + 1)[None]
         logits = jnp.concatenate([shown, jnp.full((len(planes), 1), 7.0)], axis=1)
         value = (shown * weight).sum(axis=1)
-        return heads.Prediction(logits, value[:, None], value, value)
+        return base.Prediction(logits, value[:, None], value, value)
 
     def on_accelerator(self, variables):
         return functools.partial(self.evaluate, variables)

@@ -8,7 +8,7 @@ from support.builders import tiny_run
 
 import azo
 from azo.learning import targets
-from azo.networks import heads
+from azo.networks import base
 from azo.training import metrics
 
 CELL = """
@@ -123,13 +123,13 @@ def test_a_patched_function_of_azo_is_used_and_an_unpatched_one_again(train, mon
 @pytest.mark.thorough
 def test_a_patched_method_of_a_network_is_used(train, monkeypatch):
     train()
-    calls, original = [], heads.predict
+    calls, original = [], base.predict
 
     def patched(*arguments, **settings):
         calls.append(1)
         return original(*arguments, **settings)
 
-    monkeypatch.setattr(heads, "predict", patched)
+    monkeypatch.setattr(base, "predict", patched)
     train()
     assert calls
 

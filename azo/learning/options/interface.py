@@ -13,7 +13,7 @@ import jax
 
 from azo.games import protocol
 from azo.learning import replay, trajectories
-from azo.networks import heads
+from azo.networks import base
 from azo.search import improvement
 
 Total = Callable[[Any], Any]
@@ -117,7 +117,7 @@ class Option:
         """Returns the replay from which the steps of an iteration draw."""
         return buffer
 
-    def loss(self, prediction: heads.Prediction, examples: replay.Examples) -> jax.Array | float:
+    def loss(self, prediction: base.Prediction, examples: replay.Examples) -> jax.Array | float:
         """Returns the option's term of the loss on this device's part of a batch, `[]` float32.
 
         The metric `learner/NAME_loss` is its mean over the steps. Squares and moves are those of

@@ -9,7 +9,7 @@ import rich.console
 from azo.coach import deck
 from azo.games import notation, othello
 from azo.games.host import live_game
-from azo.terminal import kept_game, terminal
+from azo.terminal import saved_game, terminal
 from support.fakes import scripted_engine
 
 _GAME = othello.Othello()
@@ -39,7 +39,7 @@ def played(
 
 def session(folder, lines, **options):
     """Returns what `played` does, with the unfinished game in a folder as in a new process."""
-    kept = kept_game.KeptGame(folder, _GAME)
+    kept = saved_game.SavedGame(folder, _GAME)
     with kept.lock:
         return played(lines, kept=kept, **options)
 

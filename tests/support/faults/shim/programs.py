@@ -27,7 +27,7 @@ from azo.learning import sharding
 from azo.matches import tournament_runner
 from azo.networks import checkpoint_folder, network_files
 from azo.storage import journal
-from azo.terminal import kept_game
+from azo.terminal import saved_game
 from azo.training import checkpoint, metrics
 from support.builders import small_tournament, tiny_run
 from support.drivers import commands
@@ -361,7 +361,7 @@ class Game(Program):
 
     def steps(self, folder):
         def play(words):
-            kept = kept_game.KeptGame(folder / "games", EIGHT)
+            kept = saved_game.SavedGame(folder / "games", EIGHT)
             with kept.lock:
                 actions = tuple(notation.parse_moves("f5d6c3d3", 8))
                 for number in range(1, 5):
@@ -375,11 +375,11 @@ class Game(Program):
         def written(result, kept, game):
             self.mark("moves", len(game.moves))
 
-        self.marked_after(patch, kept_game.KeptGame, "write", written)
+        self.marked_after(patch, saved_game.SavedGame, "write", written)
 
     def lost(self, folder, marks):
         moves = _of(marks, "moves")
-        kept = kept_game.KeptGame(folder / "games", EIGHT)
+        kept = saved_game.SavedGame(folder / "games", EIGHT)
         with kept.lock:
             game = kept.read()
         found, wanted = len(game.moves) if game else 0, moves[-1][0] if moves else 0

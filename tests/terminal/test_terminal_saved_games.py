@@ -11,7 +11,7 @@ from support.fakes import scripted_engine
 from azo.coach import deck
 from azo.formats import ggf
 from azo.games import notation, othello
-from azo.terminal import kept_game, terminal
+from azo.terminal import saved_game, terminal
 
 _GAME = othello.Othello()
 
@@ -51,7 +51,7 @@ def test_a_game_is_on_disk_before_each_prompt_and_gone_at_its_end(tmp_path):
 
     engine.think = think
     console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
-    kept, positions = kept_game.KeptGame(tmp_path, game), deck.Deck(tmp_path / "deck.json")
+    kept, positions = saved_game.SavedGame(tmp_path, game), deck.Deck(tmp_path / "deck.json")
     terminal.Terminal(engine, console, read, kept=kept, positions=positions).run()
     assert engine.is_over
     assert num_checked > 8
@@ -72,13 +72,13 @@ def test_a_declined_game_stays_until_the_first_move_of_another(tmp_path):
 
 
 def test_two_terminals_keep_a_game_each_and_the_next_ones_find_them(tmp_path):
-    first, second = (kept_game.KeptGame(tmp_path, _GAME) for _ in range(2))
+    first, second = (saved_game.SavedGame(tmp_path, _GAME) for _ in range(2))
     played([], moves="f5", sides="both", kept=first)
     played([], moves="c4", sides="both", kept=second)
     second.lock.release()
-    third = kept_game.KeptGame(tmp_path, _GAME)
+    third = saved_game.SavedGame(tmp_path, _GAME)
     assert notation.transcript(third.read().moves, 8) == "c4"
-    other = kept_game.KeptGame(tmp_path, othello.Othello(is_reversed=True))
+    other = saved_game.SavedGame(tmp_path, othello.Othello(is_reversed=True))
     assert other.read() is None
     assert notation.transcript(first.read().moves, 8) == "f5"
 
@@ -94,7 +94,7 @@ def test_a_damaged_game_is_kept_aside_and_a_new_one_begins(tmp_path, damaged, li
     path = tmp_path / "othello8.1.ggf"
     for name in ("othello8.1.ggf.damaged", "othello8.1.ggf.damaged-2"):
         path.write_text(damaged)
-        kept = kept_game.KeptGame(tmp_path, _GAME)
+        kept = saved_game.SavedGame(tmp_path, _GAME)
         out, engine = played(lines, kept=kept, sides="both", width=400)
         assert f"the unfinished game is damaged: moved to {tmp_path / name}" in out
         assert moves_of(engine) == "f5"
@@ -104,7 +104,7 @@ def test_a_damaged_game_is_kept_aside_and_a_new_one_begins(tmp_path, damaged, li
 
 
 def test_a_game_that_cannot_be_kept_goes_on(tmp_path):
-    kept = kept_game.KeptGame(tmp_path / "games", _GAME)
+    kept = saved_game.SavedGame(tmp_path / "games", _GAME)
     shutil.rmtree(tmp_path / "games")
     out, engine = played(["f5", "f6"], kept=kept, sides="both", width=400)
     assert moves_of(engine) == "f5f6"

@@ -18,7 +18,7 @@ Sides = Literal["black", "white", "both", "none"]  # those of the person
 _PERSON = "you"
 
 
-class KeptGame:
+class SavedGame:
     """A GGF file with the unfinished game of one process, absent without such a game."""
 
     def __init__(self, folder: pathlib.Path, rules: variant.Variant):
