@@ -167,7 +167,7 @@ class Trainer:
     def run(self, state: run_state.RunState) -> run_state.RunState:
         """Iterates until the run ends or is stopped; returns the last state."""
         iteration = int(state.iteration)
-        reason = self.end_reason(state, self.recorded_match(iteration))
+        reason = self.recorded_end(state) or self.end_reason(state, self.recorded_match(iteration))
         self.announce(state, reason)
         # If the process before was stopped in the meantime.
         self.rate(state, iteration, is_last=reason is not None)
@@ -395,6 +395,17 @@ class Trainer:
             return f"score {score:.3f} against {evaluation.opponent}"
         return None
 
+    def recorded_end(self, state: run_state.RunState) -> str | None:
+        """Returns why an earlier process ended the run at this state, if that limit still holds.
+
+        A limit in minutes may not be used up: the last rating may take less time than expected.
+        """
+        reasons = {limit.reason for limit in self.used_limits(state)}
+        for event in metrics.read(self.settings.run.folder, "end"):
+            if event["iteration"] == int(state.iteration) and event["reason"] in reasons:
+                return str(event["reason"])
+        return None
+
     def progress(self, state: run_state.RunState) -> np.float32:
         """Returns the share of the run that is done, by the limit that is closest."""
         return np.float32(min(max(limit.share for limit in self.used_limits(state)), 1.0))
@@ -451,7 +462,11 @@ class Trainer:
 
     def note_end(self, state: run_state.RunState, reason: str) -> None:
         """Shows why the run has ended, and how to continue it if its limits are reached."""
-        flags = " ".join(limit.flag for limit in self.used_limits(state) if limit.share >= 1)
+        flags = " ".join(
+            limit.flag
+            for limit in self.used_limits(state)
+            if limit.share >= 1 or limit.reason == reason
+        )
         more = f"; the same command with {flags} continues it" if flags else ""
         self.screen.note(f"the run has ended: {reason}{more}")
         iterations, seconds = int(state.iteration), self.clock.iteration_seconds

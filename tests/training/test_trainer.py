@@ -133,7 +133,7 @@ def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_
     assert rates == pytest.approx([0.01, 0.01, 0.001, 0.001, 0.001])
     assert state.num_evaluations() == expected[-1]
     (end,) = metrics.read(tmp_path, "end")
-    assert (end["iteration"], end["reason"]) == (5, "all 1,000 evaluations are used")
+    assert (end["iteration"], end["reason"]) == (5, "its 1,000 evaluations are used")
     assert len(metrics.read(tmp_path, "compilation")) == 2
 
 
@@ -180,7 +180,7 @@ def test_a_run_that_has_ended_goes_on_at_its_full_learning_rate(tmp_path, clock,
         assert [event["time/processor_seconds"] for event in events] == [*range(20, limit + 1, 20)]
         rates += [event["learner/learning_rate"] / 0.01 for event in events[len(rates) :]]
         more = f"the same command with --run.max-processor-seconds {2 * limit} continues it"
-        end = f"all {limit} processor seconds are used; {more}"
+        end = f"its {limit} processor seconds are used; {more}"
         assert end in capsys.readouterr().out
     # The rate of an iteration is that of the share done before it: 0, 0.1, ... 0.9.
     expected = [1] * 9 + [0.525] + [1] * 7 + [0.7625, 0.525, 0.2875]
@@ -291,7 +291,7 @@ def test_ratings_share_a_tenth_of_the_run(tmp_path, monkeypatch, minutes, games)
 
 @pytest.mark.slow
 def test_a_run_ends_with_its_last_rating_even_if_that_takes_less_than_expected(
-    tmp_path, ratings, monkeypatch
+    tmp_path, ratings, monkeypatch, capsys
 ):
     monkeypatch.setattr(config.RatingsConfig, "is_due", lambda *_: False)
     monkeypatch.setattr(
@@ -302,6 +302,11 @@ def test_a_run_ends_with_its_last_rating_even_if_that_takes_less_than_expected(
     last = metrics.read(tmp_path, "iteration")[-1]
     assert ratings == [last["iteration"]]
     assert 1 <= last["time/minutes"] < 1.5
+    end = "its 2 minutes are over; the same command with --minutes 4 continues it"
+    assert end in capsys.readouterr().out
+    trainer.train(settings, make_matches=run_matches.RunMatches)
+    assert end in capsys.readouterr().out
+    assert metrics.read(tmp_path, "iteration")[-1] == last
 
 
 def test_a_run_without_an_end_is_refused(tmp_path):
