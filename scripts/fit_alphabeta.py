@@ -92,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("network", type=pathlib.Path, help="folder or name of a network for 8x8")
     parser.add_argument("--positions", type=int, default=12_000_000)
-    parser.add_argument("--games", type=int, default=240_000, help="of alpha-beta; 0: only step 1")
+    parser.add_argument("--games", type=int, default=240_000, help="of steps 2 and 3; 0: none")
     parser.add_argument("--values", type=int, default=400_000, help="positions of step 4; 0: none")
     parser.add_argument("--searched", type=int, default=80, help="positions of a stage for ProbCut")
     parser.add_argument("--seed", type=int, default=0)
