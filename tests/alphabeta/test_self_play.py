@@ -38,7 +38,7 @@ def children(P, O):
 @pytest.fixture(scope="module")
 def games():
     """Positions and scores of each game."""
-    examples = play_games(200, seed=3)
+    examples = play_games(200, seed=5)
     rows = list(zip(*(part.tolist() for part in examples), strict=True))
     last = fitting.num_empties(*examples[:2]) == self_play.SOLVED
     ends = np.flatnonzero(last) + 1
@@ -64,7 +64,7 @@ def test_games_have_their_score_under_perfect_play_from_the_end(games):
 
 
 def test_games_differ_and_are_not_decided_from_the_start(games):
-    assert len({game[0][:2] for game in games}) > 0.98 * len(games)  # short openings may coincide
+    assert len({game[0][:2] for game in games}) == len(games)
     lengths = [len(game) for game in games]
     assert min(lengths) < 28 < max(lengths)
     memory = search.make_search(LEARNED.weights, LEARNED.cuts, log_rows=11, factor=1.5)
